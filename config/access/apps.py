@@ -1,0 +1,12 @@
+"""App of users, groups and API tokens."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class AccessConfig(AppConfig):
+    """Users and tokens live inside config because the top level of the repository is fixed."""
+
+    name = "config.access"
+    label = "access"
+    verbose_name = _("Access")
