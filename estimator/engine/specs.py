@@ -13,7 +13,7 @@ class Gpu:
 
     `memory_bytes` is the figure the chosen profile multiplies by its utilization: the vendor's decimal figure for
     `ideal`, what CUDA shows for real engines; the resolver picks. `kernel_family` names the row of the kernel tables
-    (ampere, ampere_g, ada, hopper, blackwell, ultra, rtxbw, cdna3, rdna3, apple) or the GPU's own family where none exists.
+    (ampere, ampere_g, ada, hopper, blackwell, ultra, rtxbw, cdna3, rdna3, apple), else the GPU's own family.
     """
 
     slug: str
