@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.memory_policy import MemoryPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +84,111 @@ class Workload:
     requests_per_s: float | None = None
     burstiness_cv: float = 1.0
     prefix_cache_hit_rate: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdealConstants:
+    """Shares of dense peak that the source documents assume; bandwidth counts in full (03-engine 1.6)."""
+
+    prefill_compute_efficiency: float = 0.4
+    decode_compute_efficiency: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("prefill_compute_efficiency", "decode_compute_efficiency"):
+            _check_between(name, getattr(self, name), above=0.0, to=1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingConstants:
+    """Calibrated constants of one serving engine and version range; times in seconds.
+
+    `kernel_time_scale` multiplies every fixed kernel time, `bandwidth_factor` the bandwidth that weight reads reach,
+    `collective_latency_scale` the latency of tensor-parallel all-reduces. `prefill_floor_s_per_layer` is the host's
+    launch floor of a prefill, `step_s` and `per_sequence_s` the host time of a step, `ttft0_s` the time before and
+    after the first token that is not the GPU's, `burst_weight_w` the share of the concurrency that waits in a closed
+    loop. `memory_reserve_bytes` is taken from the KV budget where no start-up log tells the engine's own figures.
+    """
+
+    kernel_time_scale: float = 1.0
+    bandwidth_factor: float = 1.0
+    collective_latency_scale: float = 1.0
+    prefill_floor_s_per_layer: float = 0.0003
+    step_s: float = 0.0005
+    per_sequence_s: float = 2e-6
+    ttft0_s: float = 0.0
+    burst_weight_w: float = 0.15
+    max_num_seqs: int = 2048
+    max_batched_tokens: int = 8192
+    memory_utilization: float = 0.9
+    memory_reserve_bytes: float = 3.0 * 2**30
+    fp8_prefill_attention: bool = False
+
+    def __post_init__(self) -> None:
+        _check_between("kernel_time_scale", self.kernel_time_scale, above=0.0, to=10.0)
+        _check_between("bandwidth_factor", self.bandwidth_factor, above=0.0, to=1.0)
+        _check_between("collective_latency_scale", self.collective_latency_scale, above=0.0, to=10.0)
+        _check_between("memory_utilization", self.memory_utilization, above=0.0, to=1.0)
+        for name in ("prefill_floor_s_per_layer", "step_s", "per_sequence_s", "ttft0_s", "memory_reserve_bytes"):
+            _check_between(name, getattr(self, name), above=-1e-300, to=1e15)
+        _check_between("burst_weight_w", self.burst_weight_w, above=-1e-300, to=1.0)
+        if self.max_num_seqs < 1 or self.max_batched_tokens < 1:
+            raise InvalidInputError("max_num_seqs and max_batched_tokens must be 1 or more", field="max_num_seqs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaCppConstants:
+    """Constants of the llama.cpp class: single stream, layers split over GPUs (03-engine 1.5).
+
+    The share of bandwidth that weight reads reach is `eta / (1 + BW / bw0)`, apart for 16-bit and 4-bit files.
+    """
+
+    eta_16bit: float = 1.56
+    bw0_16bit_bytes_per_s: float = 1.28e12
+    eta_4bit: float = 1.32
+    bw0_4bit_bytes_per_s: float = 1.92e12
+    layer_s_cuda: float = 0.0001
+    layer_s_apple: float = 0.00019
+    apple_eta_factor: float = 0.76
+    kv_bandwidth_efficiency: float = 0.35
+    split_hop_s: float = 0.00016
+    prefill_layer_s: float = 0.0002
+    prefill_efficiency_16bit: float = 0.39
+    prefill_efficiency_4bit: float = 0.31
+    apple_prefill_factor: float = 1.73
+    geforce_prefill_factor: float = 2.0
+    prefill_micro_batch_tokens: int = 512
+    split_prefill_exponent: float = 0.8
+
+    def __post_init__(self) -> None:
+        for name in ("eta_16bit", "eta_4bit", "apple_eta_factor", "kv_bandwidth_efficiency"):
+            _check_between(name, getattr(self, name), above=0.0, to=10.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineProfile:
+    """One serving engine and version range: how it uses memory and how fast it is, with the evidence in words.
+
+    Exactly one of `ideal`, `serving`, `llama_cpp` is set, the one `kind` names.
+    """
+
+    slug: str
+    engine: str
+    engine_version: str | None = None
+    kind: str
+    memory: MemoryPolicy | None = None
+    ideal: IdealConstants | None = None
+    serving: ServingConstants | None = None
+    llama_cpp: LlamaCppConstants | None = None
+    evidence: str = ""
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("ideal", "serving", "llama_cpp") if getattr(self, name) is not None]
+        if given != [self.kind]:
+            raise InvalidInputError(
+                f"a profile of kind {self.kind!r} needs exactly the constants of that kind", field="engine.kind"
+            )
+
+
+def _check_between(name: str, value: float, *, above: float, to: float) -> None:
+    if not above < value <= to:
+        raise InvalidInputError(f"{name} must be above {above:g} and at most {to:g}", field=name)
