@@ -1,11 +1,18 @@
 """App configuration."""
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
 
 class ReportsConfig(AppConfig):
-    """See docs/ for what lives here."""
+    """Saved, versioned, downloadable sweeps."""
 
     name = "reports"
     verbose_name = _("Reports")
+
+    def ready(self) -> None:
+        """Keep the triggers of frozen versions in place after every migrate."""
+        from reports import triggers
+
+        post_migrate.connect(triggers.on_post_migrate, sender=self, dispatch_uid="reports.triggers")

@@ -1,0 +1,114 @@
+"""The columns of a sweep's rows, in their fixed order: the one list that files, hashes, filters and schemas follow."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from numpy.typing import NDArray
+
+
+class ColumnKind(StrEnum):
+    """How a column is stored: text by code and label, money as an exact decimal, the rest as numbers."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    MONEY = "money"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """Name, kind, unit and meaning of one column."""
+
+    name: str
+    kind: ColumnKind
+    unit: str
+    help: str | Promise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextValues:
+    """Text of many rows as codes into labels; code −1 is null."""
+
+    codes: NDArray[np.int32]
+    labels: tuple[str, ...]
+
+
+ColumnValues = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.int8] | TextValues
+Rows = dict[str, ColumnValues]
+
+_SIDES = ("low", "mid", "high")
+_TEXT, _INT, _NUM, _BOOL, _MONEY = (
+    ColumnKind.TEXT,
+    ColumnKind.INTEGER,
+    ColumnKind.NUMBER,
+    ColumnKind.BOOLEAN,
+    ColumnKind.MONEY,
+)
+
+
+def _metric(name: str, unit: str, help_text: str | Promise) -> list[Column]:
+    sides = [Column(name=f"{name}_{side}", kind=_NUM, unit=unit, help=help_text) for side in _SIDES]
+    return [*sides, Column(name=f"{name}_ceiling", kind=_NUM, unit=unit, help=help_text)]
+
+
+_KEY = [
+    Column(name="row_index", kind=_INT, unit="", help=_("Place of the row in the sweep, from 0.")),
+    Column(name="model", kind=_TEXT, unit="", help=_("Language model.")),
+    Column(name="gpu", kind=_TEXT, unit="", help=_("Accelerator.")),
+    Column(name="engine", kind=_TEXT, unit="", help=_("Engine profile, resolved to its version.")),
+    Column(name="precision", kind=_TEXT, unit="", help=_("Weight format / KV cache format (and others if set).")),
+    Column(name="parallelism", kind=_TEXT, unit="", help=_("Degrees inside one replica, as tp8-pp1-ep1-dp1.")),
+    Column(name="workload", kind=_TEXT, unit="", help=_("Workload: mode and lengths, or its given name.")),
+    Column(name="tp", kind=_INT, unit="", help=_("Tensor parallel degree.")),
+    Column(name="gpus", kind=_INT, unit="", help=_("GPUs of one replica.")),
+    Column(name="input_tokens", kind=_INT, unit="tokens", help=_("Prompt length.")),
+    Column(name="output_tokens", kind=_INT, unit="tokens", help=_("Answer length.")),
+    Column(name="batch_size", kind=_INT, unit="sequences", help=_("Sequences asked for at once.")),
+]
+_VERDICT = [
+    Column(name="status", kind=_TEXT, unit="", help=_("ok, does_not_fit or unsupported.")),
+    Column(name="reason", kind=_TEXT, unit="", help=_("Why a row has no figures.")),
+    Column(name="fits", kind=_BOOL, unit="", help=_("The whole batch fits into memory at once.")),
+    Column(name="effective_concurrency", kind=_NUM, unit="sequences", help=_("Sequences that run at once.")),
+    Column(name="max_sequences", kind=_INT, unit="sequences", help=_("Most sequences the KV cache admits.")),
+    Column(name="binding_term", kind=_TEXT, unit="", help=_("What limits this row.")),
+    Column(name="basis", kind=_TEXT, unit="", help=_("calibrated, nearest_family or assumption.")),
+]
+_FIGURES = [
+    *_metric("ttft_s", "s", _("Time to first token.")),
+    *_metric("tpot_s", "s", _("Mean time per output token after the first.")),
+    *_metric("e2e_s", "s", _("Time from request to last token.")),
+    *_metric("tokens_per_s_per_user", "tokens/s", _("Output speed that one user sees.")),
+    *_metric("tokens_per_s_total", "tokens/s", _("Output tokens per second of the replica.")),
+    *_metric("tokens_per_s_per_gpu", "tokens/s", _("Output tokens per second and GPU.")),
+]
+_MEMORY = [
+    Column(name=name, kind=_INT, unit="bytes", help=help_text)
+    for name, help_text in (
+        ("memory_bytes", _("Memory of one GPU that the profile counts with.")),
+        ("unmanaged_bytes", _("Left outside the engine's budget.")),
+        ("weights_bytes", _("Weights on the worst rank.")),
+        ("runtime_overhead_bytes", _("Runtime and communication buffers.")),
+        ("activation_bytes", _("Peak of activations.")),
+        ("cuda_graph_bytes", _("Captured graphs.")),
+        ("kv_cache_bytes", _("KV cache that this batch needs.")),
+        ("slack_bytes", _("What is left; negative when it does not fit.")),
+    )
+]
+_COST = [
+    Column(name="currency", kind=_TEXT, unit="", help=_("Currency of the amounts (ISO 4217).")),
+    Column(name="price_per_hour", kind=_MONEY, unit="per hour", help=_("Price of the replica's GPUs per hour.")),
+    Column(name="cost_per_mtok_output_low", kind=_MONEY, unit="per million tokens", help=_("At the fast end.")),
+    Column(name="cost_per_mtok_output_mid", kind=_MONEY, unit="per million tokens", help=_("At the middle.")),
+    Column(name="cost_per_mtok_output_high", kind=_MONEY, unit="per million tokens", help=_("At the slow end.")),
+]
+_SLO = [Column(name="meets_slo", kind=_BOOL, unit="", help=_("All targets are met; null without targets."))]
+
+COLUMNS: tuple[Column, ...] = (*_KEY, *_VERDICT, *_FIGURES, *_MEMORY, *_COST, *_SLO)
+COLUMN_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
+KEY_COLUMNS: tuple[str, ...] = ("model", "gpu", "engine", "precision", "parallelism", "workload", "batch_size")
+COST_COLUMNS: tuple[str, ...] = tuple(column.name for column in _COST)

@@ -1,0 +1,54 @@
+"""Settings of the reports app with their defaults; the numbers of leases belong to the design, not to taste."""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+LEASE_S = 60
+HEARTBEAT_S = 10
+RECONCILE_S = 10
+MAX_ATTEMPTS = 5
+WORK_BUDGET_S = 20
+ORPHAN_AGE_S = 24 * 3600
+IDEMPOTENCY_DAYS = 7
+MAX_BELLS = 8
+
+
+def _setting(name: str, default: Any) -> Any:
+    return getattr(settings, name, default)
+
+
+def artifact_dir() -> Path:
+    """Folder of all report files."""
+    return Path(_setting("AFORO_ARTIFACT_DIR", Path(settings.DATA_DIR) / "artifacts"))
+
+
+def chunk_rows() -> int:
+    """Rows of one chunk: small enough for a lease, large enough for the vectorised engine."""
+    return int(_setting("AFORO_SWEEP_CHUNK_ROWS", 50_000))
+
+
+def max_rows() -> int:
+    """Most rows of one version."""
+    return int(_setting("AFORO_SWEEP_MAX_ROWS", 2_000_000))
+
+
+def duckdb_memory() -> str:
+    """Memory limit of one DuckDB connection."""
+    return str(_setting("AFORO_DUCKDB_MEMORY", "384MB"))
+
+
+def retention_days() -> int:
+    """Days after its last use that a derived file is kept."""
+    return int(_setting("AFORO_ARTIFACT_RETENTION_DAYS", 30))
+
+
+def pause_after() -> str:
+    """Test only: where a worker pauses ("k", "part:k", "final"); refused in production by a system check."""
+    return str(_setting("AFORO_TEST_PAUSE_AFTER_CHUNK", ""))
+
+
+def storage_class() -> str:
+    """Dotted name of the storage class: the seam for object storage."""
+    return str(_setting("AFORO_ARTIFACT_STORAGE", "reports.storage.ArtifactStorage"))

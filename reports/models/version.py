@@ -1,0 +1,86 @@
+"""A version of a report (frozen once complete) and its chunks, which are the queue of record."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from reports.choices import State, VersionKind
+from reports.models.report import Report
+
+
+class ReportVersion(models.Model):
+    """Inputs, catalog snapshot and results of one run. Triggers refuse any change once `state` is complete."""
+
+    report = models.ForeignKey(Report, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField(_("version"))
+    kind = models.CharField(_("kind"), max_length=10, choices=VersionKind.choices, default=VersionKind.SWEEP)
+    parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="children")
+    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.QUEUED)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(_("created at"), db_default=Now())
+    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
+
+    inputs = models.JSONField(_("inputs"))
+    inputs_sha256 = models.CharField(max_length=64)
+    snapshot = models.JSONField(_("catalog snapshot"))
+    snapshot_sha256 = models.CharField(max_length=64)
+    estimator_version = models.CharField(_("estimator version"), max_length=40)
+    total_rows = models.PositiveBigIntegerField(_("rows"))
+
+    finalize_token = models.CharField(max_length=32, blank=True, default="")
+    finalize_until = models.DateTimeField(null=True, blank=True)
+    finalize_attempts = models.PositiveSmallIntegerField(default=0)
+    error_code = models.CharField(_("error code"), max_length=40, blank=True, default="")
+    error = models.TextField(_("error"), blank=True, default="")
+
+    summary = models.JSONField(_("summary"), default=dict, blank=True)
+    findings = models.JSONField(_("findings"), default=list, blank=True)
+    content_sha256 = models.CharField(_("content sha256"), max_length=64, blank=True, default="")
+    rows_file = models.CharField(max_length=200, blank=True, default="")
+    rows_file_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    rows_file_sha256 = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        verbose_name = _("report version")
+        verbose_name_plural = _("report versions")
+        ordering = ["report", "-number"]
+        constraints = [models.UniqueConstraint(fields=["report", "number"], name="version_number_once")]
+        indexes = [
+            models.Index(fields=["state", "created_at"], name="version_active", condition=~Q(state=State.COMPLETE))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.report} v{self.number}"
+
+
+class ReportChunk(models.Model):
+    """Rows `first_row` … `first_row + rows` of a version; claimed by a lease, written to a part file of its token."""
+
+    version = models.ForeignKey(ReportVersion, on_delete=models.CASCADE, related_name="chunks")
+    index = models.PositiveIntegerField()
+    first_row = models.PositiveBigIntegerField()
+    rows = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    lease_token = models.CharField(max_length=32, blank=True, default="")
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    rows_done = models.PositiveIntegerField(default=0)
+    part_name = models.CharField(max_length=200, blank=True, default="")
+    part_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    part_sha256 = models.CharField(max_length=64, blank=True, default="")
+    error = models.TextField(blank=True, default="")
+
+    class Meta:
+        verbose_name = _("chunk")
+        verbose_name_plural = _("chunks")
+        ordering = ["version", "index"]
+        constraints = [models.UniqueConstraint(fields=["version", "index"], name="chunk_index_once")]
+        indexes = [
+            models.Index(fields=["state", "lease_until"], name="chunk_claimable", condition=~Q(state=State.COMPLETE))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.version_id}/{self.index}"

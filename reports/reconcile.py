@@ -1,0 +1,83 @@
+"""Puts right what broke: expired leases, work tried too often, lost wake-ups, files that belong to nobody."""
+
+from dataclasses import dataclass
+
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from reports import bell, claims, clock, conf
+from reports.choices import ACTIVE, State, sources
+from reports.models import Artifact, IdempotencyKey, ReportChunk, ReportVersion
+from reports.storage import get_storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciled:
+    """What one round changed."""
+
+    expired: int
+    failed: int
+    waiting: int
+
+
+def reconcile() -> Reconciled:
+    """One round: expire leases, fail what was tried too often, ring for what waits."""
+    expired = _expire()
+    failed = _fail_exhausted()
+    waiting = claims.waiting()
+    if waiting:
+        bell.ring(waiting)
+    return Reconciled(expired=expired, failed=failed, waiting=waiting)
+
+
+def _expire() -> int:
+    over = Q(state=State.RUNNING, lease_until__lt=Now())
+    chunks = ReportChunk.objects.filter(over).update(state=State.QUEUED, lease_until=None, rows_done=0)
+    return chunks + Artifact.objects.filter(over).update(state=State.QUEUED, lease_until=None)
+
+
+def _fail_exhausted() -> int:
+    failed = 0
+    unknown = _("The worker was lost %(times)d times.") % {"times": conf.MAX_ATTEMPTS}
+    chunks = ReportChunk.objects.filter(state=State.QUEUED, attempts__gte=conf.MAX_ATTEMPTS, version__state__in=ACTIVE)
+    for version_id, error in chunks.values_list("version_id", "error"):
+        failed += claims.fail_version(version_id, "attempts_used_up", error or unknown)
+    stuck = ReportVersion.objects.filter(state=State.RUNNING, finalize_attempts__gte=conf.MAX_ATTEMPTS).filter(
+        Q(finalize_until__isnull=True) | Q(finalize_until__lt=Now())
+    )
+    for version_id in stuck.values_list("pk", flat=True):
+        failed += claims.fail_version(version_id, "attempts_used_up", unknown)
+    artifacts = Artifact.objects.filter(state=State.QUEUED, attempts__gte=conf.MAX_ATTEMPTS)
+    artifacts.filter(error="").update(error=unknown, error_code="attempts_used_up")
+    failed += artifacts.filter(state__in=sources(State.FAILED)).update(state=State.FAILED)
+    return failed
+
+
+def forget_old_keys() -> int:
+    """Remove idempotency keys older than a week."""
+    return IdempotencyKey.objects.filter(created_at__lt=clock.after(-conf.IDEMPOTENCY_DAYS * 86400)).delete()[0]
+
+
+def clean_orphans(older_than_s: float = conf.ORPHAN_AGE_S) -> list[str]:
+    """Remove files that no row points to, whose token is no current lease, and that are older than a day."""
+    storage = get_storage()
+    horizon = clock.now().timestamp() - older_than_s
+    old = [name for name, changed in storage.walk() if changed < horizon and not name.startswith("duckdb_tmp/")]
+    removed = []
+    for name in old:
+        if not _belongs(name.removesuffix(".part")):
+            storage.remove(name)
+            removed.append(name)
+    return removed
+
+
+def _belongs(name: str) -> bool:
+    """Whether a row points to the file, or the token in its name is a current lease."""
+    token = name.rsplit(".", 1)[0].rsplit("-", 1)[-1]
+    running = Q(lease_token=token, state=State.RUNNING)
+    return (
+        ReportChunk.objects.filter(Q(part_name=name, version__state__in=(*ACTIVE, State.FAILED)) | running).exists()
+        or ReportVersion.objects.filter(Q(rows_file=name) | Q(finalize_token=token, state=State.RUNNING)).exists()
+        or Artifact.objects.filter(Q(file_name=name) | running).exists()
+    )

@@ -1,0 +1,122 @@
+"""Creating reports and versions, and the changes of state that people ask for."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from reports import bell, canonical, conf
+from reports.choices import ACTIVE, State, VersionKind, sources
+from reports.models import Report, ReportChunk, ReportVersion
+from reports.storage import get_storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A version that can be computed: canonical inputs, catalog snapshot, and how many rows it will have."""
+
+    inputs: dict[str, Any]
+    snapshot: dict[str, Any]
+    total_rows: int
+    estimator_version: str
+    kind: VersionKind = VersionKind.SWEEP
+    parent: ReportVersion | None = None
+
+
+class IllegalChangeError(Exception):
+    """The version's state does not allow the change asked for."""
+
+    def __init__(self, state: str) -> None:
+        super().__init__(_("The version is %(state)s.") % {"state": state})
+        self.state = state
+
+
+def create_report(*, owner: Any, name: str, prepared: Prepared, tags: list[str] | None = None) -> ReportVersion:
+    """Store a report with version 1 and its chunk rows in one transaction, and wake workers once it is committed."""
+    with transaction.atomic():
+        report = Report.objects.create(owner=owner, name=name, tags=tags or [])
+        return add_version(report=report, created_by=owner, prepared=prepared)
+
+
+def add_version(*, report: Report, created_by: Any, prepared: Prepared) -> ReportVersion:
+    """Store the next version of a report; its number is given under the lock of the report row."""
+    with transaction.atomic():
+        Report.objects.select_for_update().filter(pk=report.pk).update(last_number=F("last_number") + 1)
+        number = Report.objects.only("last_number").get(pk=report.pk).last_number
+        version = ReportVersion.objects.create(
+            report=report,
+            number=number,
+            kind=prepared.kind,
+            parent=prepared.parent,
+            created_by=created_by,
+            inputs=prepared.inputs,
+            inputs_sha256=canonical.sha256(prepared.inputs),
+            snapshot=prepared.snapshot,
+            snapshot_sha256=canonical.sha256(prepared.snapshot),
+            estimator_version=prepared.estimator_version,
+            total_rows=prepared.total_rows,
+        )
+        chunks = _chunks(version)
+        ReportChunk.objects.bulk_create(chunks, batch_size=500)
+        transaction.on_commit(lambda: bell.ring(len(chunks)))
+    return version
+
+
+def _chunks(version: ReportVersion) -> list[ReportChunk]:
+    size = conf.chunk_rows()
+    starts = range(0, version.total_rows, size)
+    return [
+        ReportChunk(version=version, index=index, first_row=first, rows=min(size, version.total_rows - first))
+        for index, first in enumerate(starts)
+    ]
+
+
+def cancel(version: ReportVersion) -> None:
+    """Stop a version that is queued or running; a worker at it notices at its next heartbeat.
+
+    Raises:
+        IllegalChangeError: It is complete, failed or cancelled.
+    """
+    with transaction.atomic():
+        changed = ReportVersion.objects.filter(pk=version.pk, state__in=ACTIVE).update(
+            state=State.CANCELLED, finalize_token="", finalize_until=None
+        )
+        if not changed:
+            raise IllegalChangeError(_state(version))
+        ReportChunk.objects.filter(version=version, state__in=ACTIVE).update(state=State.CANCELLED, lease_until=None)
+
+
+def retry(version: ReportVersion) -> None:
+    """Queue a failed version again; chunks whose part file is there are kept, the others start anew.
+
+    Raises:
+        IllegalChangeError: It has not failed.
+    """
+    storage = get_storage()
+    with transaction.atomic():
+        changed = ReportVersion.objects.filter(pk=version.pk, state__in=set(sources(State.QUEUED)) - {State.RUNNING})
+        if not changed.update(
+            state=State.QUEUED, finalize_attempts=0, error="", error_code="", finished_at=None, started_at=None
+        ):
+            raise IllegalChangeError(_state(version))
+        chunks = list(ReportChunk.objects.filter(version=version))
+        kept = {chunk.index for chunk in chunks if chunk.state == State.COMPLETE and _whole(chunk, storage)}
+        ReportChunk.objects.filter(version=version).exclude(index__in=kept).delete()
+        anew = [chunk for chunk in chunks if chunk.index not in kept]
+        ReportChunk.objects.bulk_create(
+            ReportChunk(version=version, index=chunk.index, first_row=chunk.first_row, rows=chunk.rows)
+            for chunk in anew
+        )
+        if not anew:  # only the last step is left, and it is claimed from a running version
+            ReportVersion.objects.filter(pk=version.pk, state=State.QUEUED).update(state=State.RUNNING)
+        transaction.on_commit(lambda: bell.ring(len(anew)))
+
+
+def _whole(chunk: ReportChunk, storage: Any) -> bool:
+    return bool(storage.size(chunk.part_name) == chunk.part_bytes)
+
+
+def _state(version: ReportVersion) -> str:
+    return str(ReportVersion.objects.only("state").get(pk=version.pk).state)

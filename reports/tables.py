@@ -1,0 +1,144 @@
+"""Rows as Parquet through DuckDB: parts written, merged in order, read back by column.
+
+A connection is made inside the task that uses it, never before a fork, sees the report folder only, and cannot be
+reconfigured. Names of columns come from our own list; values are always bound.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from estimator.services.sweep_columns import COLUMNS, Column, ColumnKind, Rows, TextValues
+from reports import conf
+
+_CODE = "__code"
+_MONEY_TYPE = "DECIMAL(24,12)"
+
+
+def quoted(path: Path | str) -> str:
+    """A path as an SQL string literal (COPY targets cannot be bound); ours only, never from people."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+@contextmanager
+def connect() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A locked-down in-memory DuckDB connection that may touch the report folder only."""
+    root = conf.artifact_dir()
+    temporary = root / "duckdb_tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    connection = duckdb.connect(":memory:")
+    try:
+        for statement in (
+            f"SET memory_limit='{conf.duckdb_memory()}'",
+            "SET threads=1",
+            f"SET temp_directory={quoted(temporary)}",
+            "SET preserve_insertion_order=true",
+            "SET autoinstall_known_extensions=false",
+            "SET autoload_known_extensions=false",
+            f"SET allowed_directories=[{quoted(str(root) + '/')}]",
+            "SET enable_external_access=false",
+            "SET lock_configuration=true",
+        ):
+            connection.execute(statement)
+        yield connection
+    finally:
+        connection.close()
+
+
+def _select(column: Column) -> str:
+    name = f'"{column.name}"'
+    if column.kind is ColumnKind.TEXT:
+        return f'list_extract($"{column.name}", "{column.name}{_CODE}" + 1) AS {name}'
+    if column.kind is ColumnKind.INTEGER:
+        return f"CAST({name} AS BIGINT) AS {name}"
+    if column.kind is ColumnKind.BOOLEAN:
+        return f"CASE {name} WHEN 1 THEN true WHEN 0 THEN false END AS {name}"
+    if column.kind is ColumnKind.MONEY:
+        return f"CAST({name} AS {_MONEY_TYPE}) AS {name}"
+    return f"CAST({name} AS DOUBLE) AS {name}"
+
+
+def write_rows(rows: Rows, path: Path) -> None:
+    """Write rows given as numpy columns to one Parquet file; text by its labels, NaN as null."""
+    arrays: dict[str, NDArray[Any]] = {}
+    labels: dict[str, list[str]] = {}
+    for column in COLUMNS:
+        values = rows[column.name]
+        if isinstance(values, TextValues):
+            arrays[column.name + _CODE] = values.codes
+            labels[column.name] = list(values.labels)
+        else:
+            arrays[column.name] = values
+    select = ", ".join(_select(column) for column in COLUMNS)
+    with connect() as connection:
+        connection.register("chunk", arrays)
+        connection.execute(
+            f"COPY (SELECT {select} FROM chunk) TO {quoted(path)} (FORMAT parquet, COMPRESSION zstd)",  # noqa: S608
+            labels,
+        )
+
+
+def merge(parts: Sequence[Path], path: Path) -> None:
+    """Put the parts together in the given order."""
+    names = ", ".join(quoted(part) for part in parts)
+    with connect() as connection:
+        connection.execute(
+            f"COPY (SELECT * FROM read_parquet([{names}])) TO {quoted(path)} "  # noqa: S608  names are our own paths
+            "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)"
+        )
+
+
+def source(path: Path) -> str:
+    """The FROM expression of a stored Parquet file."""
+    return f"read_parquet({quoted(path)})"
+
+
+def read_numbers(connection: duckdb.DuckDBPyConnection, path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Columns of numbers, money and booleans (1, 0) as float64 with NaN for null, in row order."""
+    select = ", ".join(f'CAST("{name}" AS DOUBLE) AS "{name}"' for name in names)
+    fetched = connection.execute(f"SELECT {select} FROM {source(path)}").fetchnumpy()  # noqa: S608
+    return {name: np.ma.filled(fetched[name], np.nan) for name in names}
+
+
+def read_text(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> TextValues:
+    """A text column as codes into its sorted distinct labels."""
+    distinct = f'SELECT DISTINCT "{name}" FROM {source(path)} WHERE "{name}" IS NOT NULL ORDER BY 1'  # noqa: S608
+    labels = [row[0] for row in connection.execute(distinct).fetchall()]
+    coded = f'SELECT list_position($labels, "{name}")::INTEGER AS code FROM {source(path)}'  # noqa: S608
+    codes = np.ma.filled(connection.execute(coded, {"labels": labels}).fetchnumpy()["code"], 0)
+    return TextValues(codes=(codes - 1).astype("<i4"), labels=tuple(labels))
+
+
+def content_sha256(path: Path, inputs: Any, snapshot: Any) -> str:
+    """sha256 over canonical inputs and snapshot and the rows as column buffers, little-endian, in column order.
+
+    It depends on neither the writer of the Parquet file nor on how the rows were cut into chunks.
+    """
+    digest = hashlib.sha256()
+    digest.update(orjson.dumps({"inputs": inputs, "snapshot": snapshot}, option=orjson.OPT_SORT_KEYS))
+    with connect() as connection:
+        for column in COLUMNS:
+            digest.update(f"\n{column.name}:{column.kind}\n".encode())
+            if column.kind is ColumnKind.TEXT:
+                text = read_text(connection, path, column.name)
+                digest.update(orjson.dumps(text.labels))
+                digest.update(np.ascontiguousarray(text.codes, dtype="<i4").data)
+            else:
+                values = read_numbers(connection, path, [column.name])[column.name]
+                values = np.where(np.isnan(values), np.float64("nan"), values + 0.0)
+                digest.update(np.ascontiguousarray(values, dtype="<f8").data)
+    return digest.hexdigest()
+
+
+def count_rows(path: Path) -> int:
+    """Rows of a stored Parquet file."""
+    with connect() as connection:
+        row = connection.execute(f"SELECT count(*) FROM {source(path)}").fetchone()  # noqa: S608
+    return int(row[0]) if row else 0
