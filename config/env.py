@@ -1,12 +1,25 @@
 """Typed readers of environment variables that fail loudly, naming the variable and what is allowed."""
 
 import os
+import re
 from collections.abc import Sequence
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
+_RATE = re.compile(r"[1-9][0-9]{0,8}/(s|min|h|day)")
+_POSTGRESQL_OPTIONS = {"sslmode", "sslrootcert", "connect_timeout", "application_name"}
+
+# WAL lets readers go on beside one writer. IMMEDIATE takes the write lock when a transaction starts: a deferred one
+# that turns from reading to writing fails at once if another wrote in between, whatever the timeout (s).
+SQLITE_OPTIONS = {
+    "timeout": 20,
+    "transaction_mode": "IMMEDIATE",
+    "init_command": "PRAGMA journal_mode=WAL;",
+}
 
 
 def text(name: str, default: str | None = None) -> str:
@@ -53,3 +66,91 @@ def words(name: str, default: Sequence[str] = ()) -> list[str]:
     if value is None:
         return list(default)
     return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def choice(name: str, default: str, allowed: Sequence[str]) -> str:
+    """The variable as one of the allowed words."""
+    value = text(name, default)
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name}={value!r} is not one of {', '.join(allowed)}.")
+    return value
+
+
+def rate(name: str, default: str) -> str:
+    """The variable as a rate of requests, as 600/min; the period is s, min, h or day."""
+    value = text(name, default)
+    if not _RATE.fullmatch(value):
+        raise ImproperlyConfigured(f"{name}={value!r} is not a rate: write it as 600/min (s, min, h or day).")
+    return value
+
+
+def database(name: str, default: str | None = None) -> dict[str, Any]:
+    """The variable, an address as postgres://user:password@host:5432/name or sqlite:///path, as Django's settings.
+
+    The query string of a PostgreSQL address may set sslmode, sslrootcert, connect_timeout and application_name. Parts
+    are percent-decoded. What is not understood is refused, never ignored.
+    """
+    url = text(name, default)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} is not an address: {error}.") from None
+    if parts.fragment:
+        raise ImproperlyConfigured(f"{name} holds a '#': write it as %23.")
+    if parts.scheme == "sqlite":
+        return _sqlite(name, parts)
+    if parts.scheme in {"postgres", "postgresql"}:
+        return _postgresql(name, parts, port)
+    raise ImproperlyConfigured(f"{name} must start with postgres:// or sqlite:///, not {parts.scheme!r}.")
+
+
+def _sqlite(name: str, parts: SplitResult) -> dict[str, Any]:
+    path = unquote(parts.path)
+    if parts.netloc or parts.query or len(path) < 2 or "\0" in path:
+        raise ImproperlyConfigured(
+            f"{name} must be sqlite:///relative/path, sqlite:////absolute/path or sqlite:///:memory:."
+        )
+    return {"ENGINE": "django.db.backends.sqlite3", "NAME": path[1:], "OPTIONS": dict(SQLITE_OPTIONS)}
+
+
+def _postgresql(name: str, parts: SplitResult, port: int | None) -> dict[str, Any]:
+    database_name = unquote(parts.path.removeprefix("/"))
+    if not parts.hostname or not database_name or "/" in database_name or "\0" in unquote(parts.geturl()):
+        raise ImproperlyConfigured(f"{name} must be postgres://user:password@host:port/name.")
+    try:
+        options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} has a query string that cannot be read.") from None
+    if unknown := sorted(set(options) - _POSTGRESQL_OPTIONS):
+        raise ImproperlyConfigured(
+            f"{name} has unknown options {', '.join(unknown)}; allowed: {', '.join(sorted(_POSTGRESQL_OPTIONS))}."
+        )
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": database_name,
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname),
+        "PORT": str(port or 5432),
+        "OPTIONS": options,
+    }
+
+
+def broker(name: str, default: str | None = None) -> str:
+    """The variable as the address of a broker: redis://…, rediss://…, or file:///folder (the embedded default)."""
+    url = text(name, default)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} is not an address: {error}.") from None
+    if parts.scheme in {"redis", "rediss"}:
+        if not parts.hostname or not (parts.path in {"", "/"} or parts.path[1:].isdigit()):
+            raise ImproperlyConfigured(f"{name} must be redis://user:password@host:port/number.")
+        return url
+    if parts.scheme == "file":
+        if parts.netloc or len(parts.path) < 2:
+            raise ImproperlyConfigured(f"{name} must be file:///folder.")
+        return url
+    raise ImproperlyConfigured(f"{name} must start with redis://, rediss:// or file:///, not {parts.scheme!r}.")

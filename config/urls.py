@@ -1,8 +1,28 @@
 """Addresses of the whole service."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
-urlpatterns = [
-    path("admin/", admin.site.urls),
+from config import views
+from config.health.views import healthz, readyz
+
+# Routes of the apps are added here, one line each.
+api_v1: list[URLPattern | URLResolver] = [
+    path("schema/", views.SchemaView.as_view(), name="schema"),
 ]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", views.home, name="home"),
+    path("api/v1/", include(api_v1)),
+    path("api/docs/", views.DocsView.as_view(url_name="schema"), name="docs"),
+    # Everything else under /api/ is a problem too, also while DEBUG shows pages for other addresses.
+    re_path(r"^api/", views.unrouted),
+    path("admin/", admin.site.urls),
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+]
+
+handler400 = views.bad_request
+handler403 = views.forbidden
+handler404 = views.not_found
+handler500 = views.server_error

@@ -10,3 +10,8 @@ class AccessConfig(AppConfig):
     name = "config.access"
     label = "access"
     verbose_name = _("Access")
+
+    def ready(self) -> None:
+        """Registers the system checks and how the schema describes authentication."""
+        from config import checks  # noqa: F401  registers on import
+        from config.access import schema  # noqa: F401  registers on import

@@ -1,5 +1,7 @@
 """Users and API tokens."""
 
+from datetime import datetime
+
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -28,3 +30,7 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.user})"
+
+    def is_valid_at(self, moment: datetime) -> bool:
+        """Whether the token is neither revoked nor expired at this moment."""
+        return self.revoked_at is None and (self.expires_at is None or moment < self.expires_at)

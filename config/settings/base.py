@@ -2,13 +2,21 @@
 
 from pathlib import Path
 
+from django.utils.translation import gettext_lazy as _
+
 from config import env
+from config.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS, THROTTLE_RATES  # noqa: F401  settings
+from config.settings.unfold import UNFOLD  # noqa: F401  settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-DATA_DIR = Path(env.text("AFORO_DATA_DIR", str(BASE_DIR / "var")))
+DATA_DIR = Path(env.text("AFORO_DATA_DIR", str(BASE_DIR / "var"))).absolute()
 
 INSTALLED_APPS = [
     "unfold",
+    "unfold.contrib.filters",
+    "unfold.contrib.forms",
+    "unfold.contrib.import_export",
+    "unfold.contrib.simple_history",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -21,14 +29,19 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "config.access",
+    "config.health",
     "catalog",
     "estimator",
     "reports",
 ]
 
 MIDDLEWARE = [
+    "config.middleware.RequestIdMiddleware",
+    "config.middleware.AccessLogMiddleware",
+    "config.middleware.ContentSecurityPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.middleware.ApiProblemMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -42,7 +55,7 @@ MIDDLEWARE = [
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [],
+        "DIRS": [BASE_DIR / "config" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -58,8 +71,66 @@ ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 AUTH_USER_MODEL = "access.User"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
 USE_TZ = True
 TIME_ZONE = "UTC"
+USE_I18N = True
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("es", _("Spanish"))]
+LOCALE_PATHS = [BASE_DIR / "config" / "locale"]
+
 STATIC_URL = "/static/"
-STATIC_ROOT = DATA_DIR / "static"
+
+# A connection per request costs more than most requests do (2 ms); health checks replace those that died.
+DATABASE_PERSISTENCE = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
+
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "OPTIONS": {"MAX_ENTRIES": 20_000},
+    }
+}
+if _cache_url := env.text("AFORO_CACHE_URL", ""):
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": _cache_url}}
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+
+AFORO_ENVIRONMENT = "development"
+AFORO_ALLOW_ANONYMOUS = env.boolean("AFORO_ALLOW_ANONYMOUS", False)
+AFORO_MAX_BODY_BYTES = env.integer("AFORO_MAX_BODY_BYTES", 2 * 1024 * 1024, at_least=1024)
+AFORO_MAX_SWEEP_ROWS = env.integer("AFORO_MAX_SWEEP_ROWS", 2_000_000, at_least=1)
+AFORO_BROKER_URL = env.broker("AFORO_BROKER_URL", (DATA_DIR / "broker").as_uri())
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "text": {"()": "config.log_format.TextFormatter"},
+        "json": {"()": "config.log_format.JsonFormatter"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": env.choice("AFORO_LOG_FORMAT", "text", ["text", "json"]),
+        },
+    },
+    "root": {
+        "handlers": ["stderr"],
+        "level": env.choice("AFORO_LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR"]),
+    },
+    "loggers": {
+        # Our access log says the same with the request id; this one would say it again without.
+        "django.request": {"level": "ERROR"},
+        "django.server": {"handlers": [], "propagate": False},
+    },
+}

@@ -1,9 +1,27 @@
 """Development and `make run`: embedded defaults, bound to this machine."""
 
-from config.settings.base import *  # noqa: F403  settings modules are layered by star import
-from config.settings.base import DATA_DIR
+from urllib.parse import quote
 
-DEBUG = True
-SECRET_KEY = "development-only-not-a-secret"
-ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": DATA_DIR / "aforo.sqlite3"}}
+from config import env
+from config.settings.base import *  # noqa: F403  settings modules are layered by star import
+from config.settings.base import DATA_DIR, DATABASE_PERSISTENCE, THROTTLE_RATES
+
+DATA_DIR.mkdir(parents=True, exist_ok=True)
+
+# Off unless asked for: with it on, every query is kept in memory and errors show pages instead of problems.
+DEBUG = env.boolean("AFORO_DEBUG", False)
+SECRET_KEY = env.text("AFORO_SECRET_KEY", "development-only-not-a-secret")
+ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *env.words("AFORO_ALLOWED_HOSTS")]
+DATABASES = {
+    "default": env.database("DATABASE_URL", f"sqlite:///{quote(str(DATA_DIR / 'aforo.sqlite3'))}")
+    | DATABASE_PERSISTENCE
+}
+
+AFORO_ALLOW_ANONYMOUS = env.boolean("AFORO_ALLOW_ANONYMOUS", True)
+THROTTLE_RATES["anon"] = env.rate("AFORO_THROTTLE_ANON", "60000/min")
+
+# Static files straight from the packages: no collectstatic before the first page.
+WHITENOISE_USE_FINDERS = True
+
+# Set by tests of failures, refused in production (config/checks.py).
+AFORO_TEST_PAUSE_AFTER_CHUNK = env.text("AFORO_TEST_PAUSE_AFTER_CHUNK", "")

@@ -1,0 +1,29 @@
+"""Authentication of the API by `Authorization: Bearer afo_…`."""
+
+from django.utils.translation import gettext_lazy as _
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from config.access.models import ApiToken, User
+from config.access.tokens import find_token
+
+_SCHEME = b"bearer"
+
+
+class BearerAuthentication(BaseAuthentication):
+    """Users by their API token; `request.auth` is the token."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        """User and token; None if the request carries no bearer token."""
+        parts = get_authorization_header(request).split()
+        if not parts or parts[0].lower() != _SCHEME:
+            return None
+        token = find_token(parts[1].decode("latin-1")) if len(parts) == 2 else None
+        if token is None:
+            raise AuthenticationFailed(_("The token is unknown, expired or revoked."))
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """The challenge of a 401."""
+        return 'Bearer realm="aforo"'

@@ -1,0 +1,12 @@
+"""App of liveness, readiness and the workers' heartbeats."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class HealthConfig(AppConfig):
+    """What monitors and the supervisor ask."""
+
+    name = "config.health"
+    label = "health"
+    verbose_name = _("Health")

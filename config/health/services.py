@@ -1,0 +1,32 @@
+"""Writing and reading heartbeats, by the clock of the database."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Now
+
+from config.health.models import WorkerHeartbeat
+
+BEAT_EVERY_S = 5.0
+# Three missed beats: a worker that is merely busy writes its own from a thread.
+STALE_AFTER_S = 15.0
+_FORGET_AFTER = timedelta(days=1)
+
+
+def beat(worker: str) -> None:
+    """Notes that the worker is alive, and forgets workers that have been gone for a day."""
+    if not WorkerHeartbeat.objects.filter(worker=worker).update(beaten_at=Now()):
+        WorkerHeartbeat.objects.update_or_create(worker=worker, defaults={"beaten_at": Now()})
+        WorkerHeartbeat.objects.filter(beaten_at__lt=Now() - _FORGET_AFTER).delete()
+
+
+def forget(worker: str) -> None:
+    """Removes the heartbeat of a worker that stops on purpose."""
+    WorkerHeartbeat.objects.filter(worker=worker).delete()
+
+
+def newest_beat() -> tuple[datetime, float] | None:
+    """Time (UTC) and age (s) of the newest heartbeat; None if no worker ever beat."""
+    age = ExpressionWrapper(Now() - F("beaten_at"), output_field=DurationField())
+    row = WorkerHeartbeat.objects.annotate(age=age).order_by("-beaten_at").values_list("beaten_at", "age").first()
+    return None if row is None else (row[0], row[1].total_seconds())

@@ -1,0 +1,123 @@
+"""Middleware of the whole service: request ids, size limit, problems under /api/, content security policy."""
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from catalog.api.problems import BodyTooLarge
+from config.api_errors import problem_response
+from config.log_format import current_request_id
+
+access_log = logging.getLogger("aforo.access")
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+# An incoming id is kept only if it cannot break a log line or a header.
+_SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,128}")
+
+
+class RequestIdMiddleware:
+    """Gives each request an id (`X-Request-ID`, or a new one), in logs, problems and the answer's header."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Handles the request under its id."""
+        given = request.headers.get("X-Request-ID", "")
+        request_id = given if _SANE_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        request.request_id = request_id  # type: ignore[attr-defined]
+        token = current_request_id.set(request_id)
+        try:
+            response = self.get_response(request)
+        finally:
+            current_request_id.reset(token)
+        response["X-Request-ID"] = request_id
+        return response
+
+
+class ApiProblemMiddleware:
+    """Refuses bodies over the limit before they are read, and answers for what fails outside a view of the API."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Refuses what is too large, else goes on."""
+        if _is_api(request) and _content_length(request) > settings.AFORO_MAX_BODY_BYTES:
+            response = problem_response(BodyTooLarge(_limit_text()), request)
+            # The body stays unread, so the connection cannot carry another request.
+            response["Connection"] = "close"
+            return response
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """The problem of an exception that a view did not answer for, e.g. one raised while rendering."""
+        return problem_response(exception, request) if _is_api(request) else None
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith("/api/")
+
+
+def _content_length(request: HttpRequest) -> int:
+    try:
+        return int(request.META.get("CONTENT_LENGTH") or 0)
+    except ValueError:
+        return 0
+
+
+def _limit_text() -> str:
+    return f"The body may hold at most {settings.AFORO_MAX_BODY_BYTES} bytes."
+
+
+class AccessLogMiddleware:
+    """One line per request: method, path, status, milliseconds, user. Paths of share links are redacted by the log."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Handles the request and writes its line."""
+        started_s = time.perf_counter()
+        response = self.get_response(request)
+        facts = {
+            "method": request.method,
+            "path": request.path,
+            "status": response.status_code,
+            "ms": round((time.perf_counter() - started_s) * 1000, 1),
+            "user": getattr(getattr(request, "user", None), "pk", None),
+        }
+        access_log.info("%(method)s %(path)s %(status)s %(ms)s ms", facts, extra={"facts": facts})
+        return response
+
+
+_STRICT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; font-src 'self'; "
+    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+# The admin's theme evaluates expressions in attributes and writes styles; it is for staff only.
+_ADMIN_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; form-action 'self'; object-src 'none'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+class ContentSecurityPolicyMiddleware:
+    """Sets the policy of an answer that does not bring its own: strict everywhere, workable in the admin."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Handles the request and sets the header."""
+        response = self.get_response(request)
+        admin = request.path_info.startswith("/admin/")
+        response.headers.setdefault("Content-Security-Policy", _ADMIN_POLICY if admin else _STRICT_POLICY)
+        return response

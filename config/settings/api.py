@@ -1,0 +1,53 @@
+"""Settings of the REST framework and of the schema."""
+
+from typing import Any
+
+from config import env
+
+# Generous: they stop runaway clients, not work. Development raises the one for anonymous people.
+THROTTLE_RATES = {
+    "anon": env.rate("AFORO_THROTTLE_ANON", "1200/min"),
+    "user": env.rate("AFORO_THROTTLE_USER", "60000/min"),
+    "estimates": env.rate("AFORO_THROTTLE_ESTIMATES", "60000/min"),
+    "reports-create": env.rate("AFORO_THROTTLE_REPORTS_CREATE", "120/min"),
+    "share-links": env.rate("AFORO_THROTTLE_SHARE_LINKS", "120/min"),
+}
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "config.access.authentication.BearerAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["catalog.api.permissions.ScopedAccess"],
+    "DEFAULT_THROTTLE_CLASSES": [
+        "config.throttling.AnonymousThrottle",
+        "config.throttling.UserThrottle",
+        "config.throttling.ScopeThrottle",
+    ],
+    "DEFAULT_THROTTLE_RATES": THROTTLE_RATES,
+    "DEFAULT_PARSER_CLASSES": ["catalog.api.json_format.JsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["catalog.api.json_format.JsonRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "catalog.api.negotiation.NeverNotAcceptable",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "config.api_errors.exception_handler",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+    "TEST_REQUEST_RENDERER_CLASSES": ["catalog.api.json_format.JsonRenderer"],
+    # `?format=` belongs to downloads.
+    "URL_FORMAT_OVERRIDE": None,
+    # How many proxies in front add to X-Forwarded-For; with 0 the header, which anyone can send, is not believed.
+    "NUM_PROXIES": env.integer("AFORO_TRUSTED_PROXIES", 0, at_least=0, at_most=10),
+}
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Aforo",
+    "DESCRIPTION": "Capacity, speed and cost of LLM inference, with the working shown.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["catalog.api.permissions.ScopedAccess"],
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "displayRequestDuration": True, "validatorUrl": None},
+}

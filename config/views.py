@@ -1,0 +1,80 @@
+"""Views that belong to no app: the schema, its page, and answers for addresses nobody has."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import Resolver404, resolve, reverse
+from django.utils.translation import gettext as _
+from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
+from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from catalog.api.problems import NotFound
+from config.api_errors import problem_response
+
+
+class SchemaView(SpectacularAPIView):
+    """The OpenAPI 3.1 description; JSON, or YAML for `Accept: application/yaml`."""
+
+    renderer_classes = [OpenApiJsonRenderer, OpenApiYamlRenderer]
+
+
+class DocsView(SpectacularSwaggerSplitView):
+    """Swagger UI in two parts, page and script, so that it works without inline code."""
+
+    template_name = "api/docs.html"
+
+
+def home(request: HttpRequest) -> HttpResponse:
+    """People who open the bare address want the documentation."""
+    return HttpResponseRedirect(reverse("docs"))
+
+
+@csrf_exempt
+def unrouted(request: HttpRequest) -> HttpResponse:
+    """The problem of an address under /api/ that leads nowhere, with a hint when only the slash is missing."""
+    problem = NotFound()
+    if not request.path_info.endswith("/") and _leads_somewhere(request.path_info + "/"):
+        problem = NotFound(_("Addresses end in a slash: %(path)s/") % {"path": request.path})
+    return problem_response(problem, request)
+
+
+def _leads_somewhere(path: str) -> bool:
+    try:
+        return resolve(path).func is not unrouted
+    except Resolver404:
+        return False
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400 outside a view."""
+    if _is_api(request):
+        return problem_response(SuspiciousOperation(), request)
+    return defaults.bad_request(request, exception)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403 outside a view."""
+    if _is_api(request):
+        return problem_response(PermissionDenied(), request)
+    return defaults.permission_denied(request, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404 outside a view."""
+    if _is_api(request):
+        return problem_response(Http404(), request)
+    return defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500 outside a view; what went wrong is in the log already."""
+    if _is_api(request):
+        return problem_response(RuntimeError("an error outside a view of the API"), request)
+    return defaults.server_error(request)
+
+
+def _is_api(request: HttpRequest) -> Any:
+    return request.path_info.startswith("/api/")
