@@ -5,7 +5,13 @@ from django.utils.translation import gettext_lazy as _
 
 
 class CatalogConfig(AppConfig):
-    """See docs/ for what lives here."""
+    """See docs/catalog.md for what lives here."""
 
     name = "catalog"
     verbose_name = _("Catalog")
+
+    def ready(self) -> None:
+        """Connect the signals once all models are loaded."""
+        from catalog import signals  # models can be imported only now
+
+        signals.connect(self)

@@ -1,0 +1,19 @@
+"""Catalog models, by subject."""
+
+from catalog.models.revision import CatalogRevision  # isort: skip  first: query sets of the others raise it
+from catalog.models.engine_profile import EngineProfile
+from catalog.models.gpu import Gpu
+from catalog.models.language_model import Checkpoint, LanguageModel
+from catalog.models.preset import Preset
+from catalog.models.row import CatalogRecord, CatalogRow
+
+__all__ = [
+    "CatalogRecord",
+    "CatalogRevision",
+    "CatalogRow",
+    "Checkpoint",
+    "EngineProfile",
+    "Gpu",
+    "LanguageModel",
+    "Preset",
+]

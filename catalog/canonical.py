@@ -1,0 +1,15 @@
+"""One way to write facts down, so that equal facts have equal hashes on every machine."""
+
+import hashlib
+import json
+from typing import Any
+
+
+def canonical_json(value: Any) -> bytes:
+    """`value` as JSON with sorted keys and no spaces, UTF-8; NaN and infinity are refused."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def sha256_of(value: Any) -> str:
+    """Hex sha256 of the canonical JSON of `value`."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()

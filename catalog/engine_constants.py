@@ -1,0 +1,64 @@
+"""Stored constants of an engine profile, checked by building what the engine will build from them."""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from estimator.engine.errors import EngineError
+from estimator.engine.memory_policy import MemoryPolicy
+from estimator.engine.specs import EngineProfile, IdealConstants, LlamaCppConstants, ServingConstants
+
+_CONSTANTS: dict[str, Any] = {
+    "ideal": IdealConstants,
+    "serving": ServingConstants,
+    "llama_cpp": LlamaCppConstants,
+}
+
+
+class ConstantsError(ValueError):
+    """Constants the engine would refuse; `field` is memory_policy, speed_constants or kind."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def engine_profile(facts: Mapping[str, Any]) -> EngineProfile:
+    """The engine's profile from stored facts (keys as of `catalog.snapshot.engine_facts`).
+
+    Raises:
+        ConstantsError: an unknown constant (with the nearest known ones), a wrong type or a value out of range.
+    """
+    kind = facts["kind"]
+    if kind not in _CONSTANTS:
+        raise ConstantsError("kind", f"{kind!r} is none of {', '.join(_CONSTANTS)}")
+    memory = _build("memory_policy", MemoryPolicy, facts["memory_policy"])
+    speed = _build("speed_constants", _CONSTANTS[kind], facts["speed_constants"])
+    try:
+        return EngineProfile(
+            slug=facts["slug"],
+            engine=facts["engine"],
+            engine_version=facts.get("engine_version") or None,
+            kind=kind,
+            memory=memory,
+            evidence=facts.get("evidence", ""),
+            **{kind: speed},
+        )
+    except EngineError as refused:
+        raise ConstantsError("kind", str(refused)) from refused
+
+
+def _build(field: str, cls: Any, values: Mapping[str, Any]) -> Any:
+    known = [f.name for f in dataclasses.fields(cls)]
+    for name, value in values.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3)
+            hint = f"; did you mean {', '.join(near)}?" if near else f"; known: {', '.join(known)}"
+            raise ConstantsError(field, f"{name} is no constant of this kind of profile{hint}")
+        if isinstance(value, float) and not abs(value) < float("inf"):
+            raise ConstantsError(field, f"{name} must be a finite number")
+    try:
+        return cls(**values)
+    except (EngineError, TypeError, ValueError) as refused:
+        raise ConstantsError(field, str(refused)) from refused
