@@ -1,0 +1,120 @@
+"""Work of a transformer in FLOPs, multiply-adds and positions, with and without a KV cache."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimator.engine.architecture.spec import Architecture, Attention, LayerGroup
+
+Floats = npt.NDArray[np.float64]
+Number = float | Floats
+
+
+def prefill_flops(*, parameters: float, tokens: Number, layers: float, attention_width: float) -> Any:
+    """FLOPs of a prompt by the whole-model rule, `2·N·L + 2·L²·layers·width`; causal attention is half the square.
+
+    Args:
+        parameters: parameters a token passes (active ones of a mixture of experts).
+        tokens: prompt length L.
+        layers: layers with attention.
+        attention_width: query heads times head width.
+
+    Source: Kaplan et al. 2020 (arXiv 2001.08361), attention term as in 03-engine 1.6.
+    """
+    return 2.0 * parameters * tokens + 2.0 * tokens**2 * layers * attention_width
+
+
+def decode_flops(*, parameters: float, context_tokens: Number, layers: float, attention_width: float) -> Any:
+    """FLOPs of one new token over a cache of `context_tokens`: `2·N + 4·L·width·layers`."""
+    return 2.0 * parameters + 4.0 * context_tokens * attention_width * layers
+
+
+def positions_without_cache(*, prompt_tokens: Number, output_tokens: Number) -> Any:
+    """Positions processed to write N tokens after M without a cache, `N·M + N·(N−1)/2`: each token starts over."""
+    return output_tokens * prompt_tokens + output_tokens * (output_tokens - 1) / 2
+
+
+def positions_with_cache(*, prompt_tokens: Number, output_tokens: Number) -> Any:
+    """Positions processed with a cache, `M + N − 1`: the prompt once, then one a token; the last is never fed back."""
+    return prompt_tokens + output_tokens - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToyTransformer:
+    """A small decoder counted exactly in multiply-adds: no biases, two MLP matrices, a head on every position."""
+
+    blocks: int
+    width: int
+    mlp_width: int
+    vocab: int
+
+    def multiply_adds(self, position: int) -> int:
+        """Multiply-adds of the token at `position` (from 1), which attends to itself and all before it.
+
+        `blocks·(4·d² + 2·d·position + 2·d·mlp) + d·vocab`.
+        """
+        block = 4 * self.width**2 + 2 * self.width * position + 2 * self.width * self.mlp_width
+        return self.blocks * block + self.width * self.vocab
+
+    def without_cache(self, *, prompt_tokens: int, output_tokens: int) -> int:
+        """Multiply-adds to write the tokens when each one starts over."""
+        lengths = range(prompt_tokens, prompt_tokens + output_tokens)
+        return sum(self.multiply_adds(position) for length in lengths for position in range(1, length + 1))
+
+    def with_cache(self, *, prompt_tokens: int, output_tokens: int) -> int:
+        """Multiply-adds to write the tokens when keys and values are kept."""
+        return sum(self.multiply_adds(position) for position in range(1, prompt_tokens + output_tokens))
+
+
+def attention_flops_per_token(attention: Attention, *, absorbed: bool = True) -> float:
+    """FLOPs of one query token over one cached token in one layer, `2·heads·(key width + value width)`.
+
+    Latent attention in decode multiplies with the latent itself (`absorbed`), in prefill with the expanded heads.
+    """
+    heads = attention.query_heads
+    if attention.latent_rank and absorbed:
+        return 2.0 * heads * (2 * attention.latent_rank + attention.latent_rope_dim)
+    key = attention.head_dim_qk
+    if attention.latent_rank:
+        key = attention.latent_nope_dim + attention.latent_rope_dim
+    return 2.0 * heads * (key + attention.head_dim_v)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveParameters:
+    """Parameters by what a token does with them; `active` counts routed experts by the share one token uses."""
+
+    total: float
+    active: float
+    active_matrix: float
+    head: float
+
+
+def active_parameters(architecture: Architecture) -> ActiveParameters:
+    """Total and active parameters; `active_matrix` leaves out the input-embedding lookup, which no product touches."""
+    always = sum(g.layers * _always(g) for g in architecture.layer_groups)
+    stored = sum((g.parameter_copies or g.layers) * (_always(g)) for g in architecture.layer_groups)
+    routed = sum(g.layers * g.parameters.routed_experts for g in architecture.layer_groups)
+    used = sum(g.layers * g.parameters.routed_experts * _routed_share(g) for g in architecture.layer_groups)
+    edges = architecture.embedding_parameters + architecture.lm_head_parameters
+    rest = edges + architecture.final_norm_parameters + architecture.other_parameters
+    head = float(
+        architecture.lm_head_parameters or (architecture.tied_embeddings and architecture.embedding_parameters)
+    )
+    active = always + used + rest
+    lookup = 0 if architecture.tied_embeddings else architecture.embedding_parameters
+    return ActiveParameters(
+        total=float(stored + routed + rest), active=float(active), active_matrix=float(active - lookup), head=head
+    )
+
+
+def _always(group: LayerGroup) -> int:
+    p = group.parameters
+    return p.attention + p.state + p.mlp + p.shared_experts + p.router + p.norms + p.other
+
+
+def _routed_share(group: LayerGroup) -> float:
+    feed = group.feed_forward
+    return feed.experts_per_token / feed.experts if feed and feed.experts else 0.0
