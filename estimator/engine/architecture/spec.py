@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class AttentionKind(StrEnum):
@@ -81,6 +82,67 @@ class FeedForward:
     shared_intermediate_size: int = 0
 
 
+class Component(StrEnum):
+    """The parts that parameters are counted by; the values are the field names of `LayerParameters`."""
+
+    ATTENTION = "attention"
+    STATE = "state"
+    MLP = "mlp"
+    ROUTED_EXPERTS = "routed_experts"
+    SHARED_EXPERTS = "shared_experts"
+    ROUTER = "router"
+    OTHER = "other"
+
+
+class Split(StrEnum):
+    """How a weight matrix is spread over tensor-parallel ranks."""
+
+    TENSOR = "tensor"
+    KV_HEADS = "kv_heads"
+    EXPERTS = "experts"
+    REPLICATED = "replicated"
+
+
+class Matrix(NamedTuple):
+    """One kind of weight matrix of a layer: `copies` matrices of `rows` (outputs) by `columns` (inputs) elements.
+
+    `name` is the module path below the layer as checkpoints write it, so that ignore lists of quantised checkpoints
+    can be matched; experts are written `mlp.experts.*.gate_proj`. `quantisable` is False where the serving engines
+    never quantise (routers, convolutions).
+    """
+
+    name: str
+    rows: int
+    columns: int
+    component: Component
+    copies: int = 1
+    split: Split = Split.TENSOR
+    quantisable: bool = True
+
+
+class Stored(NamedTuple):
+    """`layers` layers of a group hold a matrix in `weight_format` (a name of the quantisation table, or `native`)."""
+
+    weight_format: str
+    layers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantization:
+    """How the checkpoint of a config is stored.
+
+    `matrices[g][m]` lists the formats of matrix `m` of layer group `g` with the number of layers stored so;
+    `method` is the config's own word, `weight_format` the main format, `kv_cache_format` what it asks for the cache.
+    """
+
+    method: str
+    weight_format: str
+    matrices: tuple[tuple[tuple[Stored, ...], ...], ...]
+    lm_head_format: str = "native"
+    embedding_format: str = "native"
+    kv_cache_format: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerParameters:
     """Exact parameter counts of one layer by component."""
@@ -100,6 +162,9 @@ class LayerGroup:
     """`layers` equal layers. A group may have attention, state, both or neither, and a feed-forward part or none.
 
     `parameter_copies` counts how often the parameters exist where layers share them (Zamba2); None means `layers`.
+    `attention_blocks` is the number of attention blocks inside one layer (2 in LongCat-Flash, else 1).
+    `matrices` are the weight matrices behind `parameters`; what they do not cover are biases, norms and scalars.
+    An architecture given by its totals alone has none.
     """
 
     layers: int
@@ -108,11 +173,19 @@ class LayerGroup:
     feed_forward: FeedForward | None = None
     parameters: LayerParameters
     parameter_copies: int | None = None
+    attention_blocks: int = 1
+    matrices: tuple[Matrix, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """One language model, as read from its config.json or given inline; all counts exact integers."""
+    """One language model, as read from its config.json or given inline; all counts exact integers.
+
+    `layer_order` names the group of each layer, first layer first (empty: the groups in sequence).
+    `embedding_parameters` is the token table; `lookup_parameters` are tables read by row and never multiplied
+    (positions, per-layer embeddings of Gemma 3n). `active_parameters_override` is set only where the model was given by
+    its totals.
+    """
 
     family: str
     layer_groups: tuple[LayerGroup, ...]
@@ -128,3 +201,9 @@ class Architecture:
     mtp_layers: int = 0
     mtp_parameters: int = 0
     warnings: tuple[str, ...] = ()
+    model_type: str = ""
+    layer_order: tuple[int, ...] = ()
+    lookup_parameters: int = 0
+    active_parameters_override: int | None = None
+    native_dtype: str = "bf16"
+    quantization: Quantization | None = None

@@ -1,0 +1,223 @@
+"""What a config.json means where it is silent: the defaults of each model_type's class.
+
+Source: the declared defaults of the configuration classes of transformers 5.24.0, read 2026-11-29, cut to the keys the
+reader uses (a default of null or false is left out, but for the tie flag); types that transformers does not know
+(remote code) are written from the families' published configs. One line for each type: `type key=value …`.
+"""
+
+from collections.abc import Mapping
+
+_TEXT = """
+RefinedWeb tie_word_embeddings=true multi_query=true parallel_attn=true
+RefinedWebModel tie_word_embeddings=true multi_query=true parallel_attn=true
+apertus vocab_size=131072 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=65536 tie_word_embeddings=false
+aquila tie_word_embeddings=false
+arcee vocab_size=32000 hidden_size=2560 intermediate_size=18432 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=4096 tie_word_embeddings=false
+aya_vision tie_word_embeddings=true
+baichuan tie_word_embeddings=false
+bloom vocab_size=250880 hidden_size=64 n_layer=2 n_head=8 tie_word_embeddings=true
+chatglm tie_word_embeddings=false add_qkv_bias=true
+code_llama vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false
+codegen vocab_size=50400 n_positions=2048 n_ctx=2048 n_embd=4096 n_layer=28 n_head=16 tie_word_embeddings=false
+cohere vocab_size=256000 hidden_size=8192 intermediate_size=22528 num_hidden_layers=40 num_attention_heads=64
+    max_position_embeddings=8192 tie_word_embeddings=true
+cohere2 vocab_size=256000 hidden_size=8192 intermediate_size=22528 num_hidden_layers=40 num_attention_heads=64
+    max_position_embeddings=8192 tie_word_embeddings=true sliding_window=4096
+cohere2_vision tie_word_embeddings=true
+deepseek tie_word_embeddings=false
+dots1 vocab_size=152064 hidden_size=4608 intermediate_size=10944 moe_intermediate_size=1408 num_hidden_layers=62
+    num_attention_heads=32 num_key_value_heads=32 first_k_dense_replace=0 max_position_embeddings=2048
+    tie_word_embeddings=false sliding_window=4096 max_window_layers=62
+ernie4_5 vocab_size=103424 hidden_size=1024 intermediate_size=3072 num_hidden_layers=18 num_attention_heads=16
+    num_key_value_heads=2 max_position_embeddings=131072 tie_word_embeddings=true head_dim=128
+ernie4_5_moe vocab_size=103424 hidden_size=2560 intermediate_size=12288 num_hidden_layers=28 num_attention_heads=20
+    num_key_value_heads=4 max_position_embeddings=131072 tie_word_embeddings=true moe_intermediate_size=1536 moe_k=6
+    moe_num_experts=64 moe_num_shared_experts=2 moe_layer_start_index=1 moe_layer_end_index=-1 moe_layer_interval=1
+exaone vocab_size=102400 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=8 max_position_embeddings=4096 tie_word_embeddings=false
+exaone4 vocab_size=102400 hidden_size=4096 intermediate_size=16384 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=32 max_position_embeddings=2048 tie_word_embeddings=false sliding_window=4096
+    sliding_window_pattern=4
+falcon vocab_size=65024 hidden_size=4544 num_hidden_layers=32 num_attention_heads=71 multi_query=true
+    parallel_attn=true max_position_embeddings=2048 tie_word_embeddings=true
+flex_olmo vocab_size=100352 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=4096 tie_word_embeddings=false num_experts_per_tok=5 num_experts=7
+gemma vocab_size=256000 hidden_size=3072 intermediate_size=24576 num_hidden_layers=28 num_attention_heads=16
+    num_key_value_heads=16 head_dim=256 max_position_embeddings=8192 tie_word_embeddings=true
+gemma2 vocab_size=256000 hidden_size=2304 intermediate_size=9216 num_hidden_layers=26 num_attention_heads=8
+    num_key_value_heads=4 head_dim=256 max_position_embeddings=8192 tie_word_embeddings=true sliding_window=4096
+gemma3 tie_word_embeddings=true
+gemma3_text vocab_size=262208 hidden_size=2304 intermediate_size=9216 num_hidden_layers=26 num_attention_heads=8
+    num_key_value_heads=4 head_dim=256 max_position_embeddings=131072 tie_word_embeddings=true sliding_window=4096
+gemma3n tie_word_embeddings=true
+gemma4 tie_word_embeddings=true
+glm vocab_size=151552 hidden_size=4096 intermediate_size=13696 num_hidden_layers=40 num_attention_heads=32
+    num_key_value_heads=2 head_dim=128 max_position_embeddings=131072 tie_word_embeddings=false attention_bias=true
+glm4 vocab_size=151552 hidden_size=4096 intermediate_size=13696 num_hidden_layers=40 num_attention_heads=32
+    num_key_value_heads=2 head_dim=128 max_position_embeddings=131072 tie_word_embeddings=false attention_bias=true
+glm4_moe vocab_size=151552 hidden_size=4096 intermediate_size=10944 num_hidden_layers=46 num_attention_heads=96
+    num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false moe_intermediate_size=1408
+    num_experts_per_tok=8 n_shared_experts=1 n_routed_experts=128 first_k_dense_replace=1
+glm4v tie_word_embeddings=false
+glm4v_moe tie_word_embeddings=false
+gpt2 vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 tie_word_embeddings=true
+gpt_bigcode vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 multi_query=true
+    tie_word_embeddings=true
+gpt_neo vocab_size=50257 max_position_embeddings=2048 hidden_size=2048 num_layers=24 num_heads=16
+    tie_word_embeddings=true
+gpt_neox vocab_size=50432 hidden_size=6144 num_hidden_layers=44 num_attention_heads=64 intermediate_size=24576
+    max_position_embeddings=2048 tie_word_embeddings=false use_parallel_residual=true attention_bias=true
+gpt_oss num_hidden_layers=36 num_local_experts=128 vocab_size=201088 hidden_size=2880 intermediate_size=2880
+    head_dim=64 num_attention_heads=64 num_key_value_heads=8 sliding_window=128 tie_word_embeddings=false
+    max_position_embeddings=131072 num_experts_per_tok=4 attention_bias=true
+gptj vocab_size=50400 n_positions=2048 n_embd=4096 n_layer=28 n_head=16 tie_word_embeddings=false
+granite vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false
+granitemoe vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false num_local_experts=8 num_experts_per_tok=2
+granitemoeshared vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32
+    num_attention_heads=32 max_position_embeddings=2048 tie_word_embeddings=false num_local_experts=8
+    num_experts_per_tok=2 shared_intermediate_size=0
+grok-1 tie_word_embeddings=true
+helium vocab_size=48000 hidden_size=2560 intermediate_size=7040 num_hidden_layers=24 num_attention_heads=20
+    num_key_value_heads=20 head_dim=128 max_position_embeddings=4096 tie_word_embeddings=false
+hunyuan_v1_dense vocab_size=290943 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32
+    num_attention_heads=32 max_position_embeddings=2048 tie_word_embeddings=false
+idefics3 tie_word_embeddings=false
+internlm bias=true tie_word_embeddings=false
+internlm2 bias=true tie_word_embeddings=false
+internlm3 vocab_size=128512 hidden_size=4096 intermediate_size=10240 num_hidden_layers=48 num_attention_heads=32
+    num_key_value_heads=2 max_position_embeddings=32768 tie_word_embeddings=false head_dim=128
+internvl tie_word_embeddings=true
+kimi_k25 tie_word_embeddings=true
+llama vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false
+llama4 tie_word_embeddings=false
+llava tie_word_embeddings=false
+llava_next tie_word_embeddings=false
+llava_onevision tie_word_embeddings=false
+mimo tie_word_embeddings=false
+minicpm tie_word_embeddings=true
+minimax_m2 vocab_size=200064 hidden_size=3072 intermediate_size=1536 num_hidden_layers=62 num_attention_heads=48
+    num_key_value_heads=8 head_dim=128 max_position_embeddings=196608 tie_word_embeddings=false
+    num_experts_per_tok=8 num_local_experts=256
+minimax_m3_vl tie_word_embeddings=false
+ministral vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false sliding_window=4096
+ministral3 vocab_size=131072 hidden_size=4096 intermediate_size=14336 num_hidden_layers=34 num_attention_heads=32
+    num_key_value_heads=8 head_dim=128 max_position_embeddings=262144 tie_word_embeddings=false
+mistral vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false sliding_window=4096
+mistral3 tie_word_embeddings=true
+mixtral vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false num_experts_per_tok=2
+    num_local_experts=8
+mpt d_model=2048 n_heads=16 n_layers=24 expansion_ratio=4 max_seq_len=2048 vocab_size=50368 tie_word_embeddings=true
+nemotron vocab_size=256000 hidden_size=6144 intermediate_size=24576 num_hidden_layers=32 num_attention_heads=48
+    max_position_embeddings=4096 tie_word_embeddings=false
+olmo vocab_size=50304 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false
+olmo2 vocab_size=50304 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false
+olmo3 vocab_size=50304 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false sliding_window=4096
+olmoe vocab_size=50304 hidden_size=2048 intermediate_size=2048 num_hidden_layers=16 num_attention_heads=16
+    max_position_embeddings=4096 tie_word_embeddings=false num_experts_per_tok=8 num_experts=64
+opt vocab_size=50272 hidden_size=768 num_hidden_layers=12 ffn_dim=3072 max_position_embeddings=2048
+    do_layer_norm_before=true num_attention_heads=12 enable_bias=true layer_norm_elementwise_affine=true
+    tie_word_embeddings=true
+orion tie_word_embeddings=false
+paligemma vocab_size=257152 hidden_size=2048 tie_word_embeddings=true
+phi vocab_size=51200 hidden_size=2048 intermediate_size=8192 num_hidden_layers=24 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false
+phi-msft vocab_size=51200 hidden_size=2048 intermediate_size=8192 num_hidden_layers=24 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false
+phi3 vocab_size=32064 hidden_size=3072 intermediate_size=8192 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=4096 tie_word_embeddings=false
+phimoe vocab_size=32064 hidden_size=4096 intermediate_size=6400 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false num_experts_per_tok=2
+    num_local_experts=16
+pixtral hidden_size=1024 intermediate_size=4096 num_hidden_layers=24 num_attention_heads=16
+qwen tie_word_embeddings=false
+qwen2 vocab_size=151936 hidden_size=4096 intermediate_size=22016 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=32 max_position_embeddings=32768 tie_word_embeddings=false sliding_window=4096
+    max_window_layers=28
+qwen2_5_vl tie_word_embeddings=false
+qwen2_5_vl_text vocab_size=152064 hidden_size=8192 intermediate_size=29568 num_hidden_layers=80
+    num_attention_heads=64 num_key_value_heads=8 max_position_embeddings=32768 sliding_window=4096
+    max_window_layers=80
+qwen2_moe vocab_size=151936 hidden_size=2048 intermediate_size=5632 num_hidden_layers=24 num_attention_heads=16
+    num_key_value_heads=16 max_position_embeddings=32768 tie_word_embeddings=false sliding_window=4096
+    max_window_layers=28 decoder_sparse_step=1 moe_intermediate_size=1408 shared_expert_intermediate_size=5632
+    num_experts_per_tok=4 num_experts=60 qkv_bias=true
+qwen2_vl tie_word_embeddings=false
+qwen2_vl_text vocab_size=152064 hidden_size=8192 intermediate_size=29568 num_hidden_layers=80 num_attention_heads=64
+    num_key_value_heads=8 max_position_embeddings=32768 sliding_window=4096 max_window_layers=80
+qwen3 vocab_size=151936 hidden_size=4096 intermediate_size=22016 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=32 head_dim=128 max_position_embeddings=32768 tie_word_embeddings=false sliding_window=4096
+    max_window_layers=28
+qwen3_5 tie_word_embeddings=false
+qwen3_5_moe tie_word_embeddings=false
+qwen3_moe vocab_size=151936 hidden_size=2048 intermediate_size=6144 num_hidden_layers=24 num_attention_heads=32
+    num_key_value_heads=4 max_position_embeddings=32768 tie_word_embeddings=false sliding_window=4096
+    decoder_sparse_step=1 moe_intermediate_size=768 num_experts_per_tok=8 num_experts=128
+qwen3_vl tie_word_embeddings=false
+qwen3_vl_moe tie_word_embeddings=false
+qwen3_vl_moe_text vocab_size=151936 hidden_size=2048 intermediate_size=5632 num_hidden_layers=24
+    num_attention_heads=16 num_key_value_heads=16 max_position_embeddings=128000 tie_word_embeddings=true
+    decoder_sparse_step=1 moe_intermediate_size=1408 num_experts_per_tok=4 num_experts=60
+qwen3_vl_text vocab_size=151936 hidden_size=4096 intermediate_size=22016 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=32 head_dim=128 max_position_embeddings=128000
+seed_oss vocab_size=155136 hidden_size=4096 intermediate_size=27648 num_hidden_layers=64 num_attention_heads=80
+    num_key_value_heads=8 max_position_embeddings=524288 tie_word_embeddings=false attention_bias=true head_dim=128
+smollm3 vocab_size=128256 hidden_size=2048 intermediate_size=11008 num_hidden_layers=36 num_attention_heads=16
+    num_key_value_heads=4 max_position_embeddings=32768 tie_word_embeddings=true
+smolvlm tie_word_embeddings=false
+stablelm vocab_size=50304 intermediate_size=6912 hidden_size=2560 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=32 max_position_embeddings=4096 tie_word_embeddings=false
+starcoder2 vocab_size=49152 hidden_size=3072 intermediate_size=12288 num_hidden_layers=30 num_attention_heads=24
+    num_key_value_heads=2 max_position_embeddings=4096 use_bias=true tie_word_embeddings=true
+vaultgemma vocab_size=256000 hidden_size=2304 intermediate_size=9216 num_hidden_layers=26 num_attention_heads=8
+    num_key_value_heads=4 head_dim=256 max_position_embeddings=8192 tie_word_embeddings=true sliding_window=4096
+xverse tie_word_embeddings=false
+yi tie_word_embeddings=false
+"""
+
+
+def _value(text: str) -> int | float | bool | str:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _parse(text: str) -> dict[str, dict[str, int | float | bool | str]]:
+    table: dict[str, dict[str, int | float | bool | str]] = {}
+    current: dict[str, int | float | bool | str] = {}
+    for line in text.strip().splitlines():
+        words = line.split()
+        if not line.startswith(" "):
+            current = table.setdefault(words.pop(0), {})
+        for word in words:
+            key, _, value = word.partition("=")
+            current[key] = _value(value)
+    return table
+
+
+CLASS_DEFAULTS = _parse(_TEXT)
+_NONE: Mapping[str, int | float | bool | str] = {}
+
+
+def class_defaults(model_type: str, rule_type: str) -> Mapping[str, int | float | bool | str]:
+    """The class defaults of a model_type, or of the type whose rule reads it; empty when there are none."""
+    found = CLASS_DEFAULTS.get(model_type)
+    return found if found is not None else CLASS_DEFAULTS.get(rule_type, _NONE)

@@ -1,0 +1,144 @@
+"""Families of standard decoders with a mixture of experts: one rule each, and which layers are dense."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from estimator.engine.architecture.families.standard import MoeRule, StandardRule, read_standard
+from estimator.engine.architecture.fields import MAX_LAYERS, Fields
+from estimator.engine.architecture.shape import check_flags
+from estimator.engine.architecture.spec import Architecture
+
+
+def sparse_after_first(fields: Fields, layers: int) -> Sequence[bool]:
+    """DeepSeek's rule: `mlp_layer_types`, a 0/1 list, or dense before `first_k_dense_replace`, then every n-th."""
+    types = fields.sequence("mlp_layer_types", at_least=layers)
+    if types is not None:
+        if not set(map(str, types)) <= {"dense", "sparse"}:
+            raise fields.error("mlp_layer_types", "may hold only dense and sparse")
+        return [entry == "sparse" for entry in types]
+    frequency = fields.raw("moe_layer_freq")
+    if isinstance(frequency, list | tuple):
+        listed = fields.sequence("moe_layer_freq", at_least=layers) or ()
+        return check_flags(fields, "moe_layer_freq", listed)
+    first = fields.whole("first_k_dense_replace", low=0, high=MAX_LAYERS, default=0)
+    step = fields.whole("moe_layer_freq", high=MAX_LAYERS, default=1)
+    return [layer >= first and layer % step == 0 for layer in range(layers)]
+
+
+def sparse_by_step(fields: Fields, layers: int) -> Sequence[bool]:
+    """Qwen's rule: every `decoder_sparse_step`-th layer, except those in `mlp_only_layers`."""
+    step = fields.whole("decoder_sparse_step", low=1, high=MAX_LAYERS, default=1)
+    dense = fields.sequence("mlp_only_layers") or ()
+    only = {fields.check_whole("mlp_only_layers", entry, 0, MAX_LAYERS) for entry in dense}
+    return [layer not in only and (layer + 1) % step == 0 for layer in range(layers)]
+
+
+def sparse_by_range(fields: Fields, layers: int) -> Sequence[bool]:
+    """ERNIE's rule: from `moe_layer_start_index` to `moe_layer_end_index`, every `moe_layer_interval`-th."""
+    start = fields.whole("moe_layer_start_index", low=0, high=MAX_LAYERS, default=0)
+    end = fields.whole("moe_layer_end_index", low=-1, high=MAX_LAYERS, default=-1)
+    last = layers - 1 if end == -1 else end
+    interval = fields.whole("moe_layer_interval", high=MAX_LAYERS, default=1)
+    return [start <= layer <= last and (layer + 1) % interval == 0 for layer in range(layers)]
+
+
+MIXTURE_RULES: Mapping[str, StandardRule] = {
+    "mixtral": StandardRule(window="all", moe=MoeRule(width=("intermediate_size",), prefix="block_sparse_moe")),
+    "qwen2_moe": StandardRule(
+        qkv_bias=True,
+        window="upper",
+        moe=MoeRule(
+            shared="width",
+            shared_key="shared_expert_intermediate_size",
+            shared_gate=True,
+            sparse_layers=sparse_by_step,
+        ),
+    ),
+    "qwen3_moe": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        qk_norm="head",
+        window="upper",
+        moe=MoeRule(sparse_layers=sparse_by_step),
+    ),
+    "olmoe": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        qk_norm="width",
+        moe=MoeRule(width=("intermediate_size",)),
+    ),
+    "flex_olmo": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        qk_norm="width",
+        moe=MoeRule(width=("intermediate_size",)),
+    ),
+    "phimoe": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        norm_width=2,
+        window="all",
+        lm_head_bias="lm_head_bias",
+        moe=MoeRule(width=("intermediate_size",), prefix="block_sparse_moe"),
+    ),
+    "granitemoe": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        moe=MoeRule(width=("intermediate_size",), prefix="block_sparse_moe"),
+    ),
+    "granitemoeshared": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        moe=MoeRule(
+            width=("intermediate_size",),
+            shared="width",
+            shared_key="shared_intermediate_size",
+            prefix="block_sparse_moe",
+        ),
+    ),
+    "ernie4_5_moe": StandardRule(
+        qkv_bias="use_bias",
+        out_bias="use_bias",
+        mlp_bias="use_bias",
+        moe=MoeRule(shared="experts", shared_key="moe_num_shared_experts", sparse_layers=sparse_by_range),
+    ),
+    "deepseek": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        moe=MoeRule(shared="experts", sparse_layers=sparse_after_first),
+    ),
+    "dots1": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        qk_norm="head",
+        moe=MoeRule(shared="experts", sparse_layers=sparse_after_first),
+    ),
+    "glm4_moe": StandardRule(
+        qkv_bias="attention_bias",
+        qk_norm="head",
+        qk_norm_if="use_qk_norm",
+        moe=MoeRule(shared="experts", sparse_layers=sparse_after_first),
+    ),
+    "minimax_m2": StandardRule(
+        qk_norm="width",
+        moe=MoeRule(width=("intermediate_size",), shared="width", shared_key="shared_intermediate_size"),
+    ),
+    "gpt_oss": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        sinks=True,
+        window="interval",
+        window_interval=2,
+        moe=MoeRule(width=("intermediate_size",), router_bias=True, expert_bias=True, router="router"),
+    ),
+    "grok-1": StandardRule(norms=4, moe=MoeRule(width=("intermediate_size",), prefix="moe_block")),
+}
+
+
+def mixture_readers() -> dict[str, Callable[[Fields], Architecture]]:
+    """A reader for each standard model type with experts."""
+    return {model_type: partial(_read, rule=rule, family=model_type) for model_type, rule in MIXTURE_RULES.items()}
+
+
+def _read(fields: Fields, *, rule: StandardRule, family: str) -> Architecture:
+    return read_standard(fields, rule, family=family)

@@ -1,0 +1,114 @@
+"""From a Hugging Face config.json to an architecture: pure, bounded, and refusing what it has no rule for."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from estimator.engine.architecture.class_defaults import class_defaults
+from estimator.engine.architecture.families import READERS
+from estimator.engine.architecture.fields import Fields
+from estimator.engine.architecture.nesting import NESTED_KEYS, SAME_AS, TEXT_PART
+from estimator.engine.architecture.spec import Architecture
+from estimator.engine.errors import InvalidInputError, UnknownArchitectureError
+
+MAX_MODEL_TYPE_CHARACTERS = 100
+_DIMENSIONS = frozenset({"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size", "intermediate_size"})
+
+
+def known_model_types() -> tuple[str, ...]:
+    """Every model_type the reader has rules for, sorted."""
+    return tuple(sorted({*READERS, *SAME_AS, *TEXT_PART}))
+
+
+def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architecture:
+    """Read a config.json as an architecture with exact parameter counts and cache rules.
+
+    Args:
+        config: the parsed file; nothing in it is executed, `auto_map` is ignored.
+        generic: read an unknown model_type by the llama rule; the result says so in its warnings.
+
+    Returns:
+        The architecture; `warnings` name what was assumed.
+
+    Raises:
+        UnknownArchitectureError: the model_type has no rule and `generic` is False.
+        InvalidInputError: a key has a value that cannot be; `field` names it.
+        MissingFigureError: a needed key is absent and its class has no default.
+    """
+    if not isinstance(config, Mapping):
+        raise InvalidInputError("config must be an object", field="config")
+    text, path = _text_part(config)
+    outer_type = _model_type(config, "config")
+    model_type = _model_type(text, path) if text is not config else outer_type
+    rule_type = _rule_type(outer_type, model_type)
+    reader = READERS.get(rule_type)
+    warnings: list[str] = []
+    if reader is None or (outer_type not in READERS and outer_type not in TEXT_PART and outer_type not in SAME_AS):
+        if not generic:
+            raise unknown_architecture(outer_type or model_type)
+        warnings.append(f"model_type {outer_type or 'missing'!r} is unknown: read generically by the llama rule")
+        rule_type, reader = "llama", READERS["llama"]
+    fields = Fields(_merged(config, text, outer_type), class_defaults(model_type, rule_type), path)
+    architecture = reader(fields)
+    warnings += _default_warnings(fields)
+    return replace(architecture, model_type=outer_type or model_type, warnings=(*architecture.warnings, *warnings))
+
+
+def unknown_architecture(model_type: str) -> UnknownArchitectureError:
+    """The refusal of a model_type without a rule, with the nearest known ones."""
+    known = known_model_types()
+    near = tuple(difflib.get_close_matches(model_type, known, n=3, cutoff=0.4)) if model_type else ()
+    shown = model_type or "(none)"
+    hint = f"; nearest known: {', '.join(near)}" if near else ""
+    return UnknownArchitectureError(f"model_type {shown!r} is not known{hint}", model_type=shown, near=near)
+
+
+def _text_part(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """The mapping that holds the language model's dimensions, and its path."""
+    for key in NESTED_KEYS:
+        nested = config.get(key)
+        if nested is None:
+            continue
+        if not isinstance(nested, Mapping):
+            raise InvalidInputError(f"{key} must be an object", field=f"config.{key}")
+        return nested, f"config.{key}"
+    return config, "config"
+
+
+def _model_type(config: Mapping[str, Any], path: str) -> str:
+    """The model_type of a mapping, empty when absent."""
+    value = config.get("model_type")
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > MAX_MODEL_TYPE_CHARACTERS:
+        raise InvalidInputError("model_type must be a short text", field=f"{path}.model_type")
+    return value
+
+
+def _rule_type(outer_type: str, model_type: str) -> str:
+    """The model_type whose rule reads the text part."""
+    candidate = model_type
+    if not candidate or (candidate == outer_type and outer_type in TEXT_PART and outer_type not in READERS):
+        candidate = TEXT_PART.get(outer_type, outer_type)
+    return SAME_AS.get(candidate, candidate)
+
+
+def _merged(config: Mapping[str, Any], text: Mapping[str, Any], outer_type: str) -> Mapping[str, Any]:
+    """The text part with what may stand outside it: the tie flag (outer first, then the outer class's default)."""
+    if text is config:
+        return config
+    tie = config.get("tie_word_embeddings")
+    if tie is None and text.get("tie_word_embeddings") is None:
+        tie = class_defaults(outer_type, outer_type).get("tie_word_embeddings")
+    if tie is None:
+        return text
+    return {**text, "tie_word_embeddings": tie}
+
+
+def _default_warnings(fields: Fields) -> list[str]:
+    """Say which main dimensions came from the class defaults."""
+    taken = sorted(_DIMENSIONS.intersection(fields.defaulted))
+    if not taken:
+        return []
+    return [f"not in the file, taken from the class defaults: {', '.join(taken)}"]
