@@ -1,0 +1,311 @@
+"""The calibrated operator model of one forward pass, with everything that does not depend on the load folded once."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.collectives import exchange
+from estimator.engine.errors import InvalidInputError
+from estimator.engine.kernel_tables import DEFAULT_OPERATORS, AttentionRow, KernelRow, OperatorConstants
+from estimator.engine.kernels import attention_row, expert_row, gemm_row, kernel_family
+from estimator.engine.roofline import log_miss
+from estimator.engine.specs import Gpu, ServingConstants
+from estimator.engine.traffic import CacheGroup, ExpertGroup, Gemm, RankLayout
+
+_MICROSECOND = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """A key (architecture, GPU, engine, precision, parallelism) folded to seconds; fields are numbers or arrays.
+
+    Tuples are slots: each distinct shape of matrix product, of experts, and each distinct attention window has one.
+    """
+
+    gemm_memory_s: tuple[Any, ...]
+    gemm_token_s: tuple[Any, ...]
+    expert_memory_s: tuple[Any, ...]
+    expert_token_s: tuple[Any, ...]
+    log_miss: tuple[Any, ...]
+    head_memory_s: Any
+    head_token_s: Any
+    windows: tuple[Any, ...]
+    cache_read_s: tuple[Any, ...]
+    prefill_attention_s: tuple[Any, ...]
+    decode_fixed_s: Any
+    decode_token_s: Any
+    prefill_fixed_s: Any
+    prefill_token_s: Any
+    head_fixed_s: Any
+    link_fixed_s: Any
+    link_token_s: Any
+    prefill_half_length_tokens: Any
+    attention_dp: Any
+    prefill_spread: Any
+    pipeline: Any
+    launch_floor_s: Any
+    steal_floor_s: Any
+    step_s: Any
+    per_sequence_s: Any
+    ttft0_s: Any
+    burst_weight: Any
+    pipeline_bubble: Any
+    batched_tokens: Any
+    stored_windows: tuple[Any, ...]
+    stored_bytes: tuple[Any, ...]
+    state_bytes: Any
+    max_sequences: Any
+
+
+def fold(
+    layout: RankLayout,
+    gpu: Gpu,
+    serving: ServingConstants,
+    constants: OperatorConstants = DEFAULT_OPERATORS,
+    *,
+    max_num_seqs: int | None = None,
+    max_batched_tokens: int | None = None,
+) -> tuple[Folded, tuple[str, ...]]:
+    """Folds one key; also the parts that no measurement of this GPU stands behind, in words.
+
+    Args:
+        layout: what one rank holds and computes.
+        gpu: bandwidth, peaks, kernel family, link.
+        serving: constants of the engine profile.
+        constants: constants of the operator model.
+        max_num_seqs: override of the engine's limit of running sequences per attention-data rank.
+        max_batched_tokens: override of the tokens one prefill step may hold.
+
+    Raises:
+        MissingFigureError: no measured kernels or link stand for this GPU, so that only a ceiling can be given.
+
+    Source: 03-engine 1.2-1.4.
+    """
+    return _Folder(layout, gpu, serving, constants).fold(max_num_seqs, max_batched_tokens)
+
+
+class _Folder:
+    """Holds the inputs of one folding and collects what had to be taken from a nearest family."""
+
+    def __init__(self, layout: RankLayout, gpu: Gpu, serving: ServingConstants, constants: OperatorConstants) -> None:
+        self.layout, self.gpu, self.serving, self.constants = layout, gpu, serving, constants
+        self.family, measured = kernel_family(gpu)
+        self.doubts: list[str] = [] if measured else [f"kernels of {self.family}"]
+        self.doubts += layout.unusual
+        self.scale = serving.kernel_time_scale
+        self.weight_bandwidth = gpu.memory_bandwidth_bytes_per_s * serving.bandwidth_factor
+        self.bandwidth = gpu.memory_bandwidth_bytes_per_s
+
+    def fold(self, max_num_seqs: int | None, max_batched_tokens: int | None) -> tuple[Folded, tuple[str, ...]]:
+        layout, serving, constants = self.layout, self.serving, self.constants
+        parallel = layout.parallelism
+        links = exchange(layout, self.gpu, constants, serving.collective_latency_scale)
+        if not links.own_link:
+            self.doubts.append("link")
+        spread = 1.0 + constants.attention_dp_prefill_factor * (parallel.dp - 1)
+        stream = constants.elementwise_bandwidth_share * self.bandwidth
+        elementwise = constants.elementwise_hidden_factor * layout.hidden_size * layout.layers
+        elementwise = 2.0 * (elementwise + constants.elementwise_ffn_factor * layout.feed_forward_width) / stream
+        state = 2.0 * layout.state_bytes_per_sequence / stream
+        shared_fixed, decode_only_fixed = self._fixed()
+        head, head_fixed = self._head()
+        link_token = links.token_s + links.all_rank_token_s * parallel.dp
+        folded = Folded(
+            **self._gemm_slots(),
+            **self._expert_slots(),
+            head_memory_s=head[0],
+            head_token_s=head[1],
+            head_fixed_s=head_fixed,
+            **self._cache_slots(),
+            decode_fixed_s=shared_fixed + decode_only_fixed + head_fixed + links.fixed_s,
+            decode_token_s=elementwise + state + link_token,
+            prefill_fixed_s=shared_fixed + links.fixed_s,
+            prefill_token_s=elementwise + links.token_s + links.all_rank_token_s * spread,
+            link_fixed_s=links.fixed_s,
+            link_token_s=link_token,
+            prefill_half_length_tokens=constants.prefill_half_length_tokens,
+            attention_dp=float(parallel.dp),
+            prefill_spread=spread,
+            pipeline=float(parallel.pp),
+            launch_floor_s=layout.layers * serving.prefill_floor_s_per_layer,
+            steal_floor_s=layout.layers * constants.prefill_steal_floor_s_per_layer,
+            step_s=serving.step_s,
+            per_sequence_s=serving.per_sequence_s,
+            ttft0_s=serving.ttft0_s,
+            burst_weight=serving.burst_weight_w,
+            pipeline_bubble=1.0 + constants.pipeline_offline_bubble * (parallel.pp - 1),
+            batched_tokens=float(max_batched_tokens or serving.max_batched_tokens),
+            **_stored_slots(layout),
+            state_bytes=layout.state_bytes_per_sequence / parallel.pp,
+            max_sequences=float((max_num_seqs or serving.max_num_seqs) * parallel.dp),
+        )
+        return folded, tuple(dict.fromkeys(self.doubts))
+
+    def _row(self, row: tuple[KernelRow, bool], name: str) -> KernelRow:
+        if not row[1]:
+            self.doubts.append(f"{name} kernels")
+        return row[0]
+
+    def _gemm_slots(self) -> dict[str, Any]:
+        slots: dict[tuple[float, float, str, float], tuple[float, float]] = {}
+        for gemm in self.layout.gemms:
+            key = (gemm.weights, gemm.width, gemm.format.kernel, gemm.format.peak_flops_per_s)
+            memory, token = self._gemm(gemm)
+            before = slots.get(key, (0.0, 0.0))
+            slots[key] = (before[0] + memory, before[1] + token)
+        return {
+            "gemm_memory_s": tuple(s[0] for s in slots.values()),
+            "gemm_token_s": tuple(s[1] for s in slots.values()),
+        }
+
+    def _gemm(self, gemm: Gemm) -> tuple[float, float]:
+        """Seconds to read the weights of these products, and to multiply one token with them."""
+        row = self._row(gemm_row(self.family, gemm.format.kernel), gemm.format.name)
+        if not gemm.format.native:
+            self.doubts.append(f"{gemm.format.name} kernels")
+        memory = gemm.weights * gemm.format.bytes_per_weight / (self.weight_bandwidth * row.bandwidth_share)
+        compute = 2.0 * gemm.weights / (gemm.format.peak_flops_per_s * row.compute_share * _fill(gemm.width, row))
+        return gemm.layers * memory, gemm.layers * compute
+
+    def _expert_slots(self) -> dict[str, Any]:
+        slots: dict[tuple[float, float, float], tuple[float, float]] = {}
+        for group in self.layout.experts:
+            key = (log_miss(group), group.weights, group.width)
+            memory, token = self._experts(group)
+            before = slots.get(key, (0.0, 0.0))
+            slots[key] = (before[0] + memory, before[1] + token)
+        return {
+            "expert_memory_s": tuple(s[0] for s in slots.values()),
+            "expert_token_s": tuple(s[1] for s in slots.values()),
+            "log_miss": tuple(key[0] for key in slots),
+        }
+
+    def _experts(self, group: ExpertGroup) -> tuple[float, float]:
+        """Seconds to read all experts of the rank, and to multiply one token with its share of them."""
+        row = self._row(expert_row(self.family, group.format.kernel), f"{group.format.name} expert")
+        held = group.local_experts * group.share * group.weights * group.format.bytes_per_weight
+        memory = held / (self.weight_bandwidth * row.bandwidth_share)
+        peak = group.format.peak_flops_per_s * row.compute_share * _fill(group.width, row)
+        compute = 2.0 * group.weights_per_token * self.constants.expert_load_imbalance / peak
+        return group.layers * memory, group.layers * compute
+
+    def _head(self) -> tuple[tuple[float, float], float]:
+        head = self.layout.head
+        row = self._row(gemm_row(self.family, head.format.kernel), "head")
+        memory = head.weights * head.format.bytes_per_weight / (self.weight_bandwidth * row.bandwidth_share)
+        compute = 2.0 * head.weights / (head.format.peak_flops_per_s * row.compute_share)
+        present = 1.0 if head.weights else 0.0
+        return (memory, compute), present * self.scale * row.fixed_us * _MICROSECOND
+
+    def _fixed(self) -> tuple[float, float]:
+        """Fixed kernel times of one pass: those of decode and prefill alike, and those of decode alone."""
+        layout, constants = self.layout, self.constants
+        shared = layout.attention_layers * constants.attention_fixed_s + layout.layers * constants.elementwise_fixed_s
+        for gemm in layout.gemms:
+            row, _ = gemm_row(self.family, gemm.format.kernel)
+            shared += gemm.layers * gemm.kernels * row.fixed_us * _MICROSECOND
+        for group in layout.experts:
+            row, _ = expert_row(self.family, group.format.kernel)
+            shared += group.layers * row.fixed_us * _MICROSECOND
+        sparse = sum(cache.layers for cache in layout.caches if cache.sparse)
+        decode = layout.state_layers * constants.linear_attention_fixed_s + sparse * constants.sparse_attention_fixed_s
+        return self.scale * shared, self.scale * decode
+
+    def _attention(self, group: CacheGroup) -> AttentionRow:
+        row, own = attention_row(self.family, latent=group.latent)
+        if not own:
+            self.doubts.append("latent attention kernels")
+        return row
+
+    def _cache_slots(self) -> dict[str, Any]:
+        eight_bit = self.layout.cache_bytes_per_element <= 1.0
+        fp8_prefill = self.serving.fp8_prefill_attention and self.layout.cache_bytes_per_element == 1.0
+        peak = self.layout.head.format.peak_flops_per_s
+        slots: dict[float, list[float]] = {inf: [0.0, 0.0]}
+        for group in self.layout.caches:
+            row = self._attention(group)
+            reach = self.bandwidth * (row.decode_fp8 if eight_bit else row.decode_bf16)
+            slot = slots.setdefault(group.read_window_tokens, [0.0, 0.0])
+            slot[0] += group.layers * group.read_bytes_per_token / reach
+            share = row.prefill_fp8 if fp8_prefill else row.prefill_bf16
+            slot[1] += group.layers * 4.0 * group.prefill_width / (peak * share)
+            slots[inf][0] += group.layers * group.index_bytes_per_token / reach
+        return {
+            "windows": tuple(slots),
+            "cache_read_s": tuple(s[0] for s in slots.values()),
+            "prefill_attention_s": tuple(s[1] for s in slots.values()),
+        }
+
+
+def _fill(width: float, row: KernelRow) -> float:
+    """Share of the peak that a matrix side of `width` reaches: `width / (width + half_size)`; 1 without a half-size."""
+    if row.half_size <= 0:
+        return 1.0
+    if width <= 0:
+        raise InvalidInputError("a matrix side of the model is 0", field="model")
+    return width / (width + row.half_size)
+
+
+def _stored_slots(layout: RankLayout) -> dict[str, Any]:
+    slots: dict[float, float] = {inf: 0.0}
+    for group in layout.caches:
+        window = group.stored_window_tokens
+        slots[window] = slots.get(window, 0.0) + group.layers * group.stored_bytes_per_token
+        slots[inf] += group.layers * group.index_bytes_per_token
+    stages = layout.parallelism.pp
+    return {"stored_windows": tuple(slots), "stored_bytes": tuple(value / stages for value in slots.values())}
+
+
+def stored_bytes_per_sequence(folded: Folded, context_tokens: Any) -> Any:
+    """Cache and state bytes that one sequence of `context_tokens` keeps on the rank that holds it."""
+    total = folded.state_bytes
+    for window, stored in zip(folded.stored_windows, folded.stored_bytes, strict=True):
+        total = total + stored * np.minimum(context_tokens, window)
+    return total
+
+
+def decode_pass_s(folded: Folded, tokens: Any, context_tokens: Any) -> Any:
+    """Seconds of one decode pass over `tokens` sequences (all attention-data ranks) with `context_tokens` cached each.
+
+    `fixed + Σ sqrt(read² + (token·n)²) + experts + n·(Σ cache·min(context, window) + linear terms)`, n = tokens / dp.
+    """
+    own = tokens / folded.attention_dp
+    linear = folded.decode_token_s
+    for window, read in zip(folded.windows, folded.cache_read_s, strict=True):
+        linear = linear + read * np.minimum(context_tokens, window)
+    total = folded.decode_fixed_s + own * linear + _root(folded.head_memory_s, folded.head_token_s * own)
+    for memory, token in zip(folded.gemm_memory_s, folded.gemm_token_s, strict=True):
+        total = total + _root(memory, token * own)
+    return _with_experts(folded, total, tokens)
+
+
+def prefill_pass_s(folded: Folded, prompts: Any, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
+    """Seconds of one prefill of `prompts` prompts, without the head and without the host's launch floor."""
+    tokens = prompts * new_tokens
+    middle = cached_tokens + 0.5 * new_tokens
+    attention: Any = 0.0
+    for window, multiply in zip(folded.windows, folded.prefill_attention_s, strict=True):
+        attention = attention + multiply * np.minimum(middle, window)
+    attention = attention * (new_tokens + folded.prefill_half_length_tokens)
+    total = folded.prefill_fixed_s + tokens * folded.prefill_token_s + prompts * attention
+    for memory, token in zip(folded.gemm_memory_s, folded.gemm_token_s, strict=True):
+        total = total + _root(memory, token * tokens)
+    return _with_experts(folded, total, tokens * folded.prefill_spread)
+
+
+def prefill_head_s(folded: Folded, prompts: Any) -> Any:
+    """Seconds of the head over the last position of each prompt."""
+    return folded.head_fixed_s + _root(folded.head_memory_s, folded.head_token_s * prompts)
+
+
+def _with_experts(folded: Folded, total: Any, tokens: Any) -> Any:
+    for memory, token, miss in zip(folded.expert_memory_s, folded.expert_token_s, folded.log_miss, strict=True):
+        total = total + _root(memory * np.expm1(tokens * miss), token * tokens)
+    return total
+
+
+def _root(memory: Any, compute: Any) -> Any:
+    """How transfer and products of one kernel overlap: the root of the sum of squares, measured between sum and max."""
+    return np.sqrt(memory * memory + compute * compute)

@@ -1,0 +1,220 @@
+"""Steady state of a serving engine: what concurrency, prefill interference and queues make of the forward pass."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.operators import (
+    Folded,
+    decode_pass_s,
+    prefill_head_s,
+    prefill_pass_s,
+    stored_bytes_per_sequence,
+)
+from estimator.engine.specs import WorkloadMode
+
+_ITERATIONS = 4
+_ONLINE = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Load of each row: lengths in tokens, `cached_tokens` of the prompt that a prefix cache holds, concurrency.
+
+    `context_tokens` is the cache length decode is evaluated at. Arrays broadcast with the folded constants.
+    """
+
+    input_tokens: Any
+    output_tokens: Any
+    concurrency: Any
+    context_tokens: Any
+    cached_tokens: Any = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefill:
+    """Prefill times in seconds: latency of one prompt, share of a packed prompt, and what one takes from decode."""
+
+    one_s: Any
+    packed_s: Any
+    steal_one_s: Any
+    steal_packed_s: Any
+    packed_prompts: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steady:
+    """Steady state of each row; seconds and sequences.
+
+    `admitted` sequences are inside the engine, `decoding` of them decode, `capacity` is what the cache admits.
+    `ttft_s` leaves out the wait for a free sequence, which is `queue_s`; `e2e_s` likewise.
+    """
+
+    capacity: Any
+    admitted: Any
+    decoding: Any
+    step_s: Any
+    tpot_s: Any
+    ttft_s: Any
+    queue_s: Any
+    e2e_s: Any
+    interference_s: Any
+    utilization: Any
+    prefill: Prefill
+
+
+def context_tokens(input_tokens: Any, output_tokens: Any, share_of_output: float = 0.5) -> Any:
+    """Mean cache length of a running sequence, `input + output / 2`."""
+    return input_tokens + share_of_output * output_tokens
+
+
+def prefix_tokens(input_tokens: Any, hit_rate: Any, block_tokens: int = 16) -> Any:
+    """Prompt tokens that a prefix cache spares: the hit share in whole blocks, at least one token left to compute."""
+    blocks = np.floor(np.asarray(input_tokens) * hit_rate / block_tokens + 1e-9)
+    return np.minimum(blocks, np.floor((np.asarray(input_tokens) - 1.0) / block_tokens)) * block_tokens
+
+
+def prefill_times(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> Prefill:
+    """Times of a prefill alone and packed into one step of `batched_tokens`, with the host's floor and without.
+
+    `sqrt(pass² + floor²) + head + step`; what a prefill takes from decode counts the lower floor of a busy host.
+    """
+    prompts = np.maximum(np.floor(folded.batched_tokens / np.maximum(new_tokens, 1.0)), 1.0)
+    one = prefill_pass_s(folded, 1.0, new_tokens, cached_tokens)
+    packed = prefill_pass_s(folded, prompts, new_tokens, cached_tokens)
+    after_one = prefill_head_s(folded, 1.0) + folded.step_s
+    after_packed = prefill_head_s(folded, prompts) + folded.step_s
+    floor, steal = folded.launch_floor_s**2, folded.steal_floor_s**2
+    one, packed = one * one, packed * packed
+    return Prefill(
+        one_s=np.sqrt(one + floor) + after_one,
+        packed_s=(np.sqrt(packed + floor) + after_packed) / prompts,
+        steal_one_s=(np.sqrt(one + steal) + after_one) / folded.prefill_spread,
+        steal_packed_s=(np.sqrt(packed + steal) + after_packed) / prompts / folded.prefill_spread,
+        packed_prompts=prompts,
+    )
+
+
+def step_s(folded: Folded, sequences: Any, context: Any) -> Any:
+    """Seconds of one decode step of a replica: every sequence gets one token.
+
+    With pipeline stages the batch runs as micro-batches; one full round is the pass of a micro-batch.
+    """
+    micro = sequences / np.minimum(folded.pipeline, np.maximum(sequences, 1.0))
+    return decode_pass_s(folded, micro, context) + folded.step_s + folded.per_sequence_s * micro
+
+
+def capacity_sequences(folded: Folded, budget_bytes: Any, context: Any) -> Any:
+    """Sequences of mean length `context` that the cache admits over all attention-data ranks; 0 when none fits.
+
+    Args:
+        folded: folded constants.
+        budget_bytes: bytes of one rank that the engine gives to the cache.
+        context: mean cached tokens of a sequence.
+    """
+    stored = stored_bytes_per_sequence(folded, context)
+    room = np.maximum(budget_bytes, 0.0) / np.maximum(stored, 1.0)
+    return folded.attention_dp * np.minimum(room, 1e12)
+
+
+def steady_state(folded: Folded, load: Load, budget_bytes: Any, mode: WorkloadMode) -> Steady:
+    """The steady state of a workload; closed loop unless `mode` says otherwise.
+
+    `TPOT = step + (B − 1)/output · ext / pp`: while one sequence decodes its tokens, each of the others is prefilled
+    once, and `ext` of that prefill is not hidden behind the decode step. The sequences that decode are those inside
+    the engine less those in prefill; four rounds of that balance are enough (two differ by at most 0.8 %).
+
+    Args:
+        folded: constants of the key, broadcast over rows.
+        load: lengths and concurrency.
+        budget_bytes: bytes of one rank that the engine gives to the cache.
+        mode: closed_loop, open_loop, single_stream (online), offline, static_batch, decode_step.
+
+    Source: 03-engine 1.4.
+    """
+    capacity = capacity_sequences(folded, budget_bytes, load.context_tokens)
+    wanted = capacity if mode is WorkloadMode.OFFLINE else load.concurrency
+    admitted = np.minimum(np.minimum(wanted, capacity), folded.max_sequences)
+    prefill = prefill_times(folded, load.input_tokens - load.cached_tokens, load.cached_tokens)
+    online = mode in _ONLINE
+    decoding = admitted
+    rounds = _ITERATIONS if online else 1
+    state = None
+    for _ in range(rounds):
+        state = _balance(folded, load, prefill, decoding, mode)
+        if online:
+            waiting = (state.ttft_s - folded.ttft0_s) / state.e2e_s
+            decoding = np.maximum(admitted * np.clip(1.0 - waiting, 0.05, 1.0), np.minimum(admitted, 1.0))
+    if state is None:
+        raise AssertionError("at least one round is made")
+    step, tpot, ttft, e2e, ext, rho = (
+        state.step_s, state.tpot_s, state.ttft_s, state.e2e_s, state.interference_s, state.utilization,
+    )  # fmt: skip
+    over = np.maximum(load.concurrency / np.maximum(admitted, 1e-9) - 1.0, 0.0)
+    return Steady(
+        capacity=capacity,
+        admitted=admitted,
+        decoding=decoding,
+        step_s=step,
+        tpot_s=tpot,
+        ttft_s=ttft,
+        queue_s=over * e2e if online else 0.0 * e2e,
+        e2e_s=e2e,
+        interference_s=ext,
+        utilization=rho,
+        prefill=prefill,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    step_s: Any
+    tpot_s: Any
+    ttft_s: Any
+    e2e_s: Any
+    interference_s: Any
+    utilization: Any
+
+
+def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, mode: WorkloadMode) -> _Round:
+    online = mode in _ONLINE
+    step = step_s(folded, decoding, load.context_tokens)
+    if online:
+        packing = np.minimum(np.maximum(decoding / 16.0, 1.0), prefill.packed_prompts)
+        stolen = np.where(packing > 1.0, prefill.steal_packed_s, prefill.steal_one_s)
+    else:
+        packing, stolen = prefill.packed_prompts, prefill.steal_packed_s
+    ext = np.maximum(stolen - 0.5 * step / packing, 0.5 * stolen)
+    others = np.maximum(decoding - 1.0, 0.0)
+    shared = (others if online else decoding) * ext
+    tpot = step + shared / load.output_tokens / folded.pipeline
+    rho = np.minimum(others * ext / (load.output_tokens * tpot), 0.98)
+    if mode is WorkloadMode.STATIC_BATCH:
+        weight: Any = 1.0
+    else:
+        weight = folded.burst_weight if mode is not WorkloadMode.OPEN_LOOP else 0.0
+    queue = np.minimum(weight * others / 2.0 + rho / (2.0 * (1.0 - rho)), others / 2.0)
+    ttft = folded.ttft0_s + prefill.one_s + 0.5 * step + prefill.packed_s * queue
+    e2e = ttft + (load.output_tokens - 1.0) * tpot
+    return _Round(step, tpot, ttft, e2e, ext, rho)
+
+
+def online_tokens_per_s(load: Load, state: Steady) -> Any:
+    """Output tokens per second of a closed loop, `min(C, capacity) · output / e2e`."""
+    return state.admitted * load.output_tokens / state.e2e_s
+
+
+def offline_tokens_per_s(folded: Folded, state: Steady) -> Any:
+    """Output tokens per second with the cache full, `B / TPOT`, less the bubble of pipeline stages."""
+    return state.admitted / state.tpot_s / folded.pipeline_bubble
+
+
+def static_tokens_per_s(folded: Folded, load: Load, state: Steady) -> Any:
+    """Output tokens per second of a batch that starts and ends together, in as many turns as the cache needs.
+
+    `C·output / (max(C/B, 1) · (ttft0 + B·prefill + (output − 1)·step(B)))`.
+    """
+    turns = np.maximum(load.concurrency / np.maximum(state.admitted, 1e-9), 1.0)
+    turn = folded.ttft0_s + state.prefill.packed_s * state.admitted + (load.output_tokens - 1.0) * state.step_s
+    return load.concurrency * load.output_tokens / (turns * turn)

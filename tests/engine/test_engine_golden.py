@@ -1,0 +1,88 @@
+"""The calibrated engine against the twelve worked configurations of the reference, to 0.1 %."""
+
+import pytest
+
+from estimator.engine.operators import fold
+from estimator.engine.roofline import ceiling_floor, floor_prefill_s, floor_step_s
+from estimator.engine.serving import (
+    Load,
+    context_tokens,
+    offline_tokens_per_s,
+    online_tokens_per_s,
+    steady_state,
+)
+from estimator.engine.specs import WorkloadMode
+from estimator.engine.traffic import rank_layout
+from tests.engine.reference import (
+    golden_cases,
+    golden_gpu,
+    golden_parallelism,
+    golden_precision,
+    serving_constants,
+)
+from tests.engine.shapes import from_shape
+
+NAMES = [
+    "dense_tp1_vllm",
+    "dense_tp4_fp8_trt",
+    "single_stream",
+    "saturated_fp8_tp2",
+    "maxthroughput_pcie_tp4",
+    "maxthroughput_pp2",
+    "moe_tp4",
+    "moe_mla_tp8_ep8",
+    "moe_dp8_ep8",
+    "window_moe_tp1",
+    "linear_attention_tp8",
+    "dsa_tp8",
+]
+
+
+def evaluate(name):
+    case = next(c for c in golden_cases() if c["name"] == name)
+    inputs = case["inputs"]
+    gpu = golden_gpu(inputs)
+    serving = serving_constants(inputs["engine"])
+    layout = rank_layout(from_shape(inputs["model_shape"]), gpu, golden_precision(inputs), golden_parallelism(inputs))
+    folded, doubts = fold(layout, gpu, serving)
+    offline = inputs.get("kind") == "max_throughput"
+    mode = WorkloadMode.OFFLINE if offline else WorkloadMode.CLOSED_LOOP
+    budget = serving.memory_utilization * inputs["hardware"]["memory_bytes"] - layout.weight_bytes
+    load = Load(
+        input_tokens=float(inputs["isl"]),
+        output_tokens=float(inputs["osl"]),
+        concurrency=float(inputs["conc"] or 2048),
+        context_tokens=context_tokens(inputs["isl"], inputs["osl"]),
+    )
+    state = steady_state(folded, load, budget - inputs["reserve_bytes"], mode)
+    return case, gpu, layout, folded, load, state, doubts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_golden_total_is_met_to_a_tenth_of_a_percent(name):
+    case, _, layout, folded, load, state, doubts = evaluate(name)
+    found = {
+        "weights_gb_per_rank": layout.weight_bytes / 1e9,
+        "cap_sequences": state.capacity,
+        "B_decode": state.decoding,
+        "t_decode_ms": state.step_s * 1e3,
+        "t_prefill_ms": state.prefill.one_s * 1e3,
+        "tpot_ms": state.tpot_s * 1e3,
+        "ttft_ms": (state.ttft_s + state.queue_s) * 1e3,
+        "online_tok_s": online_tokens_per_s(load, state),
+        "max_tok_s": offline_tokens_per_s(folded, state),
+    }
+    wanted = {key: value for key, value in case.items() if key in found}
+    assert len(wanted) >= 7
+    for key, value in wanted.items():
+        assert found[key] == pytest.approx(value, rel=1e-3), key
+    assert doubts == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_golden_case_is_faster_than_its_ceiling(name):
+    _, gpu, layout, _, load, state, _ = evaluate(name)
+    floor = ceiling_floor(layout, gpu)
+    micro = state.decoding / min(layout.parallelism.pp, state.decoding)
+    assert state.step_s > floor_step_s(floor, micro, load.context_tokens)
+    assert state.prefill.one_s > floor_prefill_s(floor, load.input_tokens)
