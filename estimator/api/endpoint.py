@@ -1,0 +1,144 @@
+"""How an estimate endpoint is declared, and the one view that serves them all.
+
+An endpoint is a request model, a response model, one function from the first to the second, and worked examples. The
+view parses the body, calls the function, and writes the answer; it stores nothing. See docs/adding-an-endpoint.md.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import IO, Any, Generic, TypeVar
+
+import orjson
+from django.conf import settings
+from django.http import HttpResponse
+from pydantic import BaseModel, ConfigDict, Field
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from catalog.api.json_format import JsonParser
+from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, Problem, pointer
+from estimator.api.answers import Answer
+from estimator.api.examples import WorkedExample
+from estimator.api.fields import RequestBody
+from estimator.api.parsing import parse_body, parse_query
+from estimator.resolvers.facts import Facts
+from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.live import current_facts
+
+BodyT = TypeVar("BodyT", bound=RequestBody)
+AnswerT = TypeVar("AnswerT", bound=Answer)
+
+
+class EstimateQuery(BaseModel):
+    """Query parameters that every estimate takes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    explain: bool = Field(default=False, description="true adds explanation[], the working step by step.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a request brings beside its body: the facts to resolve against and whether to show the working."""
+
+    facts: Facts
+    explain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint(Generic[BodyT, AnswerT]):
+    """One estimate endpoint.
+
+    `slug` is the last part of the path and the folder of its worked examples; `answer` gets the parsed body and `Asked`,
+    and may raise `ResolutionError` (400) or an engine error (400 or 422).
+    """
+
+    slug: str
+    summary: str
+    description: str
+    request: type[BodyT]
+    response: type[AnswerT]
+    answer: Callable[[BodyT, Asked], AnswerT]
+    examples: tuple[WorkedExample, ...]
+
+    @property
+    def operation_id(self) -> str:
+        """Stable name of the operation in the schema."""
+        return "estimates_" + self.slug.replace("-", "_")
+
+
+class RawJsonParser(JsonParser):
+    """Hands the bytes of a JSON body on, up to the size limit; pydantic reads them."""
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The bytes of the body."""
+        limit: int = settings.AFORO_MAX_BODY_BYTES
+        raw: bytes = stream.read(limit + 1)
+        if len(raw) > limit:
+            raise BodyTooLarge
+        return raw
+
+
+class EstimateView(APIView):
+    """Parses, answers, renders. Stateless: nothing of a request is stored."""
+
+    endpoint: Endpoint[Any, Any]
+    parser_classes = [RawJsonParser]
+    token_scope = "estimate"
+    throttle_scope = "estimates"
+
+    def post(self, request: Request) -> HttpResponse:
+        """The estimate for the body."""
+        query = self._query(request)
+        raw = request.data if isinstance(request.data, bytes) else b""
+        try:
+            content = answer_to(self.endpoint, raw, facts=current_facts(), explain=query.explain)
+        except ResolutionError as error:
+            raise problem_of(error.issues) from None
+        return HttpResponse(content, content_type="application/json")
+
+    def _query(self, request: Request) -> EstimateQuery:
+        if not request.META.get("QUERY_STRING"):
+            return _NO_QUERY
+        try:
+            return parse_query(EstimateQuery, request.query_params)
+        except ResolutionError as error:
+            raise InvalidRequest(errors=[_parameter_error(issue) for issue in error.issues]) from None
+
+
+_NO_QUERY = EstimateQuery()
+
+
+def answer_to(endpoint: Endpoint[Any, Any], raw: bytes, *, facts: Facts, explain: bool) -> bytes:
+    """The endpoint's answer to a body, as JSON.
+
+    Raises:
+        ResolutionError: faults of the body or of what it asks for.
+    """
+    body = parse_body(endpoint.request, raw, facts)
+    return render(endpoint.answer(body, Asked(facts=facts, explain=explain)))
+
+
+def render(answer: Answer) -> bytes:
+    """The answer as JSON. Its models refuse NaN and infinity, which orjson would write as null.
+
+    Raises:
+        TypeError: an integer needs more than 64 bits.
+    """
+    left_out = {"explanation"} if answer.explanation is None else None
+    return orjson.dumps(answer.model_dump(mode="json", exclude=left_out))
+
+
+def problem_of(issues: tuple[Issue, ...]) -> Problem:
+    """The problem document of the faults of a body."""
+    errors = [
+        FieldError(code=issue.code, detail=issue.detail, pointer=pointer(*issue.path), near=issue.near or None)
+        for issue in issues
+    ]
+    return MalformedBody(errors=errors) if issues[0].code == "malformed" else InvalidRequest(errors=errors)
+
+
+def _parameter_error(issue: Issue) -> FieldError:
+    return FieldError(code=issue.code, detail=issue.detail, parameter=str(issue.path[0]), near=issue.near or None)

@@ -1,0 +1,125 @@
+"""Field types of request bodies: bounded numbers, exact money, slugs of the catalog, unions told apart by key.
+
+Order matters in `Annotated[int, Field(ge=…), WHOLE]`: with WHOLE first the schema would lose the limits.
+Every number has an upper bound, so that no product of them leaves the range of a float or of 64-bit integers.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from estimator.resolvers.facts import Facts, Kind
+
+MAX_TOKENS = 100_000_000
+MAX_COUNT = 1_000_000
+MAX_BYTES = 2**53 - 1
+MAX_RATE = 1e21
+TAG_PREFIX = "="
+
+
+class RequestBody(BaseModel):
+    """Base of every request model: strict types, no unknown fields, finite numbers."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+def _whole(value: Any) -> Any:
+    """8.03e9 and 1.0 are whole numbers in JSON; anything else is left to the strict check."""
+    if type(value) is float and value.is_integer():
+        return int(value)
+    return value
+
+
+WHOLE = BeforeValidator(_whole)
+
+Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE]
+TokensOrNone = Annotated[int, Field(ge=0, le=MAX_TOKENS), WHOLE]
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT), WHOLE]
+CountOrNone = Annotated[int, Field(ge=0, le=MAX_COUNT), WHOLE]
+Width = Annotated[int, Field(ge=1, le=10_000_000), WHOLE]
+Parameters = Annotated[int, Field(ge=1, le=10**15), WHOLE]
+Bytes = Annotated[int, Field(ge=1, le=MAX_BYTES), WHOLE]
+BytesOrNone = Annotated[int, Field(ge=0, le=MAX_BYTES), WHOLE]
+PositiveSeconds = Annotated[float, Field(gt=0, le=1e9)]
+PositiveRate = Annotated[float, Field(gt=0, le=MAX_RATE)]
+Share = Annotated[float, Field(ge=0, le=1)]
+PositiveShare = Annotated[float, Field(gt=0, le=1)]
+Money = Annotated[
+    str,
+    Field(
+        pattern=r"^\d{1,18}(\.\d{1,12})?$",
+        max_length=31,
+        description="Exact decimal as a string, such as \"2.50\"; never a JSON number.",
+        examples=["2.50"],
+    ),
+]
+Currency = Annotated[
+    str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code of every amount beside it, such as USD.", examples=["USD"])
+]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class SlugOf:
+    """Checks a slug against the facts given as validation context (`{"facts": Facts}`); near matches come later."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def __call__(self, value: str, info: ValidationInfo) -> str:
+        """The slug if the catalog has it.
+
+        Raises:
+            PydanticCustomError: `unknown_slug`, with the kind in its context.
+        """
+        facts: Facts | None = (info.context or {}).get("facts")
+        if facts is not None and value not in facts.slugs(self.kind):
+            raise PydanticCustomError("unknown_slug", "unknown {kind}", {"kind": self.kind})
+        return value
+
+
+GpuSlug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(SlugOf("gpu"))]
+ModelSlug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(SlugOf("model"))]
+EngineSlug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(SlugOf("engine"))]
+PriceSlug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(SlugOf("price"))]
+OfferSlug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(SlugOf("offer"))]
+
+
+def tag(name: str) -> str:
+    """The tag of a union member; tags are taken out of error pointers again."""
+    return TAG_PREFIX + name
+
+
+def by_key(keys: Mapping[str, str], *, text: str | None = None, otherwise: str | None = None) -> Discriminator:
+    """Tells the members of a union apart by the key an object holds.
+
+    Args:
+        keys: distinguishing key of the object → tag name of the member.
+        text: tag name of the member that is a plain string, if any.
+        otherwise: tag name of the member for an object without any of the keys.
+
+    An object that holds two distinguishing keys is `ambiguous`; one that holds none, or another type, is refused.
+    """
+    return Discriminator(
+        _chooser(keys, text, otherwise),
+        custom_error_type="one_of_keys",
+        custom_error_message="one of the keys",
+        custom_error_context={"keys": ", ".join(keys), "text": "yes" if text else ""},
+    )
+
+
+def _chooser(keys: Mapping[str, str], text: str | None, otherwise: str | None) -> Callable[[Any], str | None]:
+    def choose(value: Any) -> str | None:
+        if isinstance(value, str):
+            return tag(text) if text else None
+        if isinstance(value, dict):
+            found = [name for key, name in keys.items() if key in value]
+            if len(found) == 1:
+                return tag(found[0])
+            return tag(otherwise) if not found and otherwise else None
+        if isinstance(value, BaseModel):
+            return next((tag(name) for key, name in keys.items() if key in type(value).model_fields), None)
+        return None
+
+    return choose

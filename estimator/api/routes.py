@@ -1,0 +1,15 @@
+"""Turns a declared endpoint into a documented URL pattern."""
+
+from typing import Any
+
+from django.urls import URLPattern, path
+
+from estimator.api.endpoint import Endpoint, EstimateView
+from estimator.api.openapi import documented
+
+
+def route(endpoint: Endpoint[Any, Any]) -> URLPattern:
+    """The URL pattern of an endpoint, its view documented in the schema."""
+    name = endpoint.operation_id.title().replace("_", "") + "View"
+    view: type[EstimateView] = type(name, (EstimateView,), {"endpoint": endpoint})
+    return path(f"{endpoint.slug}/", documented(view, endpoint).as_view(), name=endpoint.slug)

@@ -1,0 +1,211 @@
+"""`estimates/tokens/`: tokens of words or a text, and whether prompt and answer fit the window."""
+
+from typing import Annotated, Literal, Self
+
+from django.utils.translation import gettext as _
+from pydantic import Field
+
+from estimator.api.answers import Answer, ResponsePart, common_parts
+from estimator.api.endpoint import Asked, Endpoint
+from estimator.api.examples import WorkedExample
+from estimator.api.fields import MAX_TOKENS, WHOLE, ModelSlug, RequestBody, Tokens, TokensOrNone
+from estimator.resolvers.facts import FactRow
+from estimator.resolvers.issues import Issue, ResolutionError, near_matches
+from estimator.resolvers.plan import Provenance, Resolved
+from estimator.services.tokens import TokenEstimate, UnknownLanguageError, WordsNeedSpacesError, estimate_tokens
+
+
+class TokensRequest(RequestBody):
+    """Exactly one of `words`, `text` and `input_tokens`; at most one of `context_window_tokens` and `model`."""
+
+    words: Annotated[int, Field(ge=0, le=MAX_TOKENS), WHOLE] | None = Field(
+        default=None, description="Words of the prompt.", examples=[900]
+    )
+    text: Annotated[str, Field(max_length=1_000_000)] | None = Field(
+        default=None, description="The prompt itself; counted by the language's rule and not stored."
+    )
+    input_tokens: TokensOrNone | None = Field(
+        default=None, description="Tokens of the prompt, where they are known; then only the window is checked."
+    )
+    language: Annotated[str, Field(min_length=2, max_length=35)] | None = Field(
+        default=None, description="BCP 47 tag of the language, such as en, es-MX or zh; en when not given."
+    )
+    max_output_tokens: TokensOrNone = Field(default=0, description="Tokens kept for the answer.")
+    context_window_tokens: Tokens | None = Field(
+        default=None, description="Context window of the model, tokens of prompt and answer together."
+    )
+    model: ModelSlug | None = Field(default=None, description="Catalog model whose context window is taken.")
+
+
+class TokenMethod(ResponsePart):
+    """How the tokens were counted."""
+
+    kind: Literal["rule", "given"] = Field(
+        description="rule: words or characters times a factor of the language; given: taken from the request."
+    )
+    language: str | None = Field(description="Language whose rule was used; null when the tokens were given.")
+    unit: Literal["words", "characters"] | None = Field(description="What was counted; null when given.")
+    units: int | None = Field(description="Words, or characters other than white space, counted.")
+    tokens_per_unit: float | None = Field(description="Tokens per word or character.")
+    tokens_per_unit_low: float | None = Field(description="Fewest tokens per word or character over the tokenizers.")
+    tokens_per_unit_high: float | None = Field(description="Most tokens per word or character over the tokenizers.")
+    source: str = Field(description="Evidence of the rule.")
+
+    @classmethod
+    def of(cls, estimate: TokenEstimate) -> Self:
+        """The method of an estimate."""
+        if estimate.count is None:
+            nothing = dict.fromkeys(("language", "unit", "units", "tokens_per_unit", "tokens_per_unit_low"))
+            return cls.model_validate({**nothing, "tokens_per_unit_high": None, "kind": "given", "source": "request"})
+        rule = estimate.count.rule
+        return cls.model_validate(
+            {
+                "kind": "rule",
+                "language": rule.language,
+                "unit": rule.unit,
+                "units": estimate.count.units,
+                "tokens_per_unit": rule.per_unit,
+                "tokens_per_unit_low": rule.per_unit_low,
+                "tokens_per_unit_high": rule.per_unit_high,
+                "source": rule.source,
+            }
+        )
+
+
+class TokensAnswer(Answer):
+    """Tokens of the prompt and what the window leaves."""
+
+    tokens: int = Field(description="Tokens of the prompt.")
+    tokens_low: int = Field(description="Tokens with the tokenizer that needs fewest.")
+    tokens_high: int = Field(description="Tokens with the tokenizer that needs most.")
+    method: TokenMethod = Field(description="How the tokens were counted.")
+    max_output_tokens: int = Field(description="Tokens kept for the answer, echoed.")
+    context_window_tokens: int | None = Field(description="The window used, tokens; null when none was given or known.")
+    total_tokens: int = Field(description="Prompt and answer together, tokens.")
+    fits: bool | None = Field(description="Whether prompt and answer fit the window; null without a window.")
+    fits_at_high: bool | None = Field(
+        description="Whether they still fit with the tokenizer that needs most; null without a window."
+    )
+    remaining_tokens: int | None = Field(
+        description="What the window leaves, tokens; negative when it does not fit, null without a window."
+    )
+
+
+def answer_tokens(body: TokensRequest, asked: Asked) -> TokensAnswer:
+    """The answer to a request.
+
+    Raises:
+        ResolutionError: not exactly one input, two windows, or a language without a rule.
+    """
+    _check(body)
+    window, provenance = _window(body, asked)
+    try:
+        estimate = estimate_tokens(
+            language=body.language or "en",
+            words=body.words,
+            text=body.text,
+            input_tokens=body.input_tokens,
+            max_output_tokens=body.max_output_tokens,
+            context_window_tokens=window,
+        )
+    except UnknownLanguageError as error:
+        raise ResolutionError([_unknown_language(body.language or "", error.known)]) from None
+    except WordsNeedSpacesError:
+        detail = _("This language is written without spaces between words; give the text.")
+        raise ResolutionError([Issue(path=("words",), code="not_supported", detail=detail)]) from None
+    return _answer(body, asked, estimate, Resolved(provenance=provenance, assumptions=_assumptions(body)))
+
+
+def _answer(body: TokensRequest, asked: Asked, estimate: TokenEstimate, resolved: Resolved) -> TokensAnswer:
+    count, fit = estimate.count, estimate.fit
+    high = count.tokens_high if count else estimate.tokens
+    window = estimate.context_window_tokens
+    return TokensAnswer(
+        **common_parts(
+            resolved,
+            catalog_revision=asked.facts.catalog_revision,
+            steps=estimate.explain(),
+            explain=asked.explain,
+            not_modelled=[] if count is None else [_("chat template, tool definitions and images")],
+        ),
+        tokens=estimate.tokens,
+        tokens_low=count.tokens_low if count else estimate.tokens,
+        tokens_high=high,
+        method=TokenMethod.of(estimate),
+        max_output_tokens=body.max_output_tokens,
+        context_window_tokens=window,
+        total_tokens=estimate.tokens + body.max_output_tokens,
+        fits=fit.fits if fit else None,
+        fits_at_high=None if window is None else high + body.max_output_tokens <= window,
+        remaining_tokens=fit.remaining_tokens if fit else None,
+    )
+
+
+def _assumptions(body: TokensRequest) -> tuple[str, ...]:
+    if body.input_tokens is not None:
+        return ()
+    counted = _("No tokenizer file of a model is at hand: tokens are counted by the rule of the language.")
+    return (counted,) if body.language else (counted, _("Language not given: English."))
+
+
+def _check(body: TokensRequest) -> None:
+    issues = []
+    given = [name for name in ("words", "text", "input_tokens") if getattr(body, name) is not None]
+    if len(given) != 1:
+        detail = _("Give exactly one of words, text and input_tokens.")
+        issues.append(Issue(path=(), code="ambiguous" if given else "required", detail=detail))
+    if body.model is not None and body.context_window_tokens is not None:
+        detail = _("Give the window by context_window_tokens or by model, not both.")
+        issues.append(Issue(path=("context_window_tokens",), code="ambiguous", detail=detail))
+    if issues:
+        raise ResolutionError(issues)
+
+
+def _window(body: TokensRequest, asked: Asked) -> tuple[int | None, tuple[Provenance, ...]]:
+    if body.model is None:
+        return body.context_window_tokens, ()
+    facts: FactRow = asked.facts.row("model", body.model)
+    window = facts.get("context_window_tokens")
+    if window is None:
+        detail = _("The catalog does not know the context window of this model; give context_window_tokens.")
+        raise ResolutionError([Issue(path=("model",), code="not_supported", detail=detail)])
+    source = facts.get("source") or "catalog"
+    entry = Provenance(what="context_window_tokens", value=window, unit="tokens", source=str(source))
+    return int(window), (entry,)
+
+
+def _unknown_language(given: str, known: tuple[str, ...]) -> Issue:
+    detail = _("There is no rule for this language; known are %(known)s.") % {"known": ", ".join(known)}
+    return Issue(path=("language",), code="not_supported", detail=detail, near=near_matches(given, known))
+
+
+ENDPOINT = Endpoint(
+    slug="tokens",
+    summary="Tokens of words or a text, and what the window leaves",
+    description=(
+        "Turns words or a text into tokens by the rule of the language (three quarters of a word a token in English; "
+        "other languages need more), with the span over tokenizers. With a window it tells whether prompt and answer "
+        "fit: a window of 8,192 tokens holds a prompt of 8,000 and 192 tokens of answer. The text is not stored."
+    ),
+    request=TokensRequest,
+    response=TokensAnswer,
+    answer=answer_tokens,
+    examples=(
+        WorkedExample(
+            name="english-words",
+            summary="900 English words and an answer of up to 1,000 tokens in a window of 8,192",
+            body={"words": 900, "language": "en", "max_output_tokens": 1000, "context_window_tokens": 8192},
+            explain=True,
+        ),
+        WorkedExample(
+            name="spanish-text",
+            summary="A Spanish sentence, counted by the rule",
+            body={"text": "¿Cuántos tokens tiene esta frase en español?", "language": "es-MX"},
+        ),
+        WorkedExample(
+            name="known-tokens",
+            summary="What a prompt of 8,000 tokens leaves in a window of 8,192",
+            body={"input_tokens": 8000, "context_window_tokens": 8192},
+        ),
+    ),
+)

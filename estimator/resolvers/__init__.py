@@ -1,0 +1,34 @@
+"""Turns catalog facts, or inline values of a request, into engine specs; the only place that does."""
+
+from estimator.resolvers.choices import (
+    GpuChoice,
+    GpuShape,
+    ModelChoice,
+    ModelOverride,
+    ModelShape,
+    PlanChoice,
+    WorkloadChoice,
+)
+from estimator.resolvers.facts import Facts, StoredFacts, UnknownSlugError
+from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.plan import Checkpoint, Plan, Provenance, ResolvedGpu, ResolvedModel
+
+__all__ = [
+    "Checkpoint",
+    "Facts",
+    "GpuChoice",
+    "GpuShape",
+    "Issue",
+    "ModelChoice",
+    "ModelOverride",
+    "ModelShape",
+    "Plan",
+    "PlanChoice",
+    "Provenance",
+    "ResolutionError",
+    "ResolvedGpu",
+    "ResolvedModel",
+    "StoredFacts",
+    "UnknownSlugError",
+    "WorkloadChoice",
+]

@@ -1,0 +1,68 @@
+"""Where facts come from: the live catalog, or the snapshot that a saved report holds. One path for both."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, Protocol
+
+Kind = Literal["gpu", "model", "engine", "price", "offer", "cache_policy"]
+FactRow = Mapping[str, Any]
+
+
+class UnknownSlugError(LookupError):
+    """No row of this kind has the slug."""
+
+    def __init__(self, kind: Kind, slug: str) -> None:
+        self.kind = kind
+        self.slug = slug
+        super().__init__(f"{kind} {slug!r} is not known")
+
+
+class Facts(Protocol):
+    """Facts by kind and slug, as JSON-able rows with sources (the keys of `catalog.snapshot`)."""
+
+    @property
+    def catalog_revision(self) -> int:
+        """The revision of the catalog these facts belong to."""
+        ...
+
+    def slugs(self, kind: Kind) -> Collection[str]:
+        """Every slug and alias that `row` accepts."""
+        ...
+
+    def row(self, kind: Kind, slug: str) -> FactRow:
+        """The facts of one row; an engine's alias gives the profile it stands for.
+
+        Raises:
+            UnknownSlugError: no such row.
+        """
+        ...
+
+
+class StoredFacts:
+    """Facts held in plain dicts, such as the snapshot of a report version: `{kind: {slug: row}}`."""
+
+    def __init__(self, rows: Mapping[str, Mapping[str, FactRow]], *, catalog_revision: int) -> None:
+        self._rows: dict[str, dict[str, FactRow]] = {kind: dict(by_slug) for kind, by_slug in rows.items()}
+        for profile in list(self._rows.get("engine", {}).values()):
+            for alias in profile.get("aliases", ()):
+                self._rows["engine"].setdefault(alias, profile)
+        self._catalog_revision = catalog_revision
+
+    @property
+    def catalog_revision(self) -> int:
+        """The revision of the catalog at the time the facts were stored."""
+        return self._catalog_revision
+
+    def slugs(self, kind: Kind) -> Collection[str]:
+        """Every slug and alias stored of this kind."""
+        return self._rows.get(kind, {}).keys()
+
+    def row(self, kind: Kind, slug: str) -> FactRow:
+        """The stored facts of one row.
+
+        Raises:
+            UnknownSlugError: no such row.
+        """
+        try:
+            return self._rows[kind][slug]
+        except KeyError:
+            raise UnknownSlugError(kind, slug) from None
