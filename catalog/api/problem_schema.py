@@ -12,7 +12,8 @@ class ProblemFieldError(BaseModel):
     """One fault of one input."""
 
     pointer: str | None = Field(
-        default=None, description="JSON Pointer as URI fragment to the place in the body, such as #/model/override/kv_heads."
+        default=None,
+        description="JSON Pointer as URI fragment to the place in the body, such as #/model/slug.",
     )
     parameter: str | None = Field(default=None, description="Name of the query parameter or header at fault.")
     code: str = Field(description="Stable code of the fault.", json_schema_extra={"enum": sorted(FIELD_ERROR_CODES)})

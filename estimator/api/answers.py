@@ -74,7 +74,9 @@ class ExplanationStep(ResponsePart):
     """One step of the working, to follow with a pencil."""
 
     name: str = Field(description="The figure this step gives, spelled as in the answer.")
-    formula: str = Field(description="The formula with names; operators + − · / ^, functions min, max, sqrt, floor, ceil.")
+    formula: str = Field(
+        description="The formula with names; operators + − · / ^, functions min, max, sqrt, floor, ceil."
+    )
     substituted: str = Field(description="The same formula with the numbers put in.")
     value: float | int | str | bool | None = Field(description="The result of the step, in `unit`.")
     unit: str = Field(description="Base unit of the value; 1 for a pure number, an ISO 4217 code for money.")

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import IO, Any, Generic, TypeVar
 
 import orjson
+from catalog.api.json_format import JsonParser
+from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, Problem, pointer
 from django.conf import settings
 from django.http import HttpResponse
 from pydantic import BaseModel, ConfigDict, Field
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from catalog.api.json_format import JsonParser
-from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, Problem, pointer
 from estimator.api.answers import Answer
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import RequestBody
@@ -49,8 +49,8 @@ class Asked:
 class Endpoint(Generic[BodyT, AnswerT]):
     """One estimate endpoint.
 
-    `slug` is the last part of the path and the folder of its worked examples; `answer` gets the parsed body and `Asked`,
-    and may raise `ResolutionError` (400) or an engine error (400 or 422).
+    `slug` is the last part of the path and the folder of its worked examples; `answer` gets the parsed body and
+    `Asked`, and may raise `ResolutionError` (400) or an engine error (400 or 422).
     """
 
     slug: str
@@ -86,7 +86,7 @@ class EstimateView(APIView):
 
     endpoint: Endpoint[Any, Any]
     parser_classes = [RawJsonParser]
-    token_scope = "estimate"
+    token_scope = "estimate"  # noqa: S105  a scope is no secret
     throttle_scope = "estimates"
 
     def post(self, request: Request) -> HttpResponse:

@@ -77,8 +77,10 @@ def _one_of_keys(path: tuple[str | int, ...], given: Any, context: Mapping[str, 
                 % {"keys": keys, "found": ", ".join(found)},
             )
         return Issue(path=path, code="required", detail=_("Give one of %(keys)s.") % {"keys": keys})
-    sentence = _("Must be a slug or an object with one of %(keys)s.") if context["text"] else _(
-        "Must be an object with one of %(keys)s."
+    sentence = (
+        _("Must be a slug or an object with one of %(keys)s.")
+        if context["text"]
+        else _("Must be an object with one of %(keys)s.")
     )
     return Issue(path=path, code="invalid_type", detail=sentence % {"keys": keys})
 

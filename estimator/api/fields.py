@@ -46,17 +46,19 @@ PositiveSeconds = Annotated[float, Field(gt=0, le=1e9)]
 PositiveRate = Annotated[float, Field(gt=0, le=MAX_RATE)]
 Share = Annotated[float, Field(ge=0, le=1)]
 PositiveShare = Annotated[float, Field(gt=0, le=1)]
+# [0-9] and not \d: pydantic's \d also takes the digits of other scripts.
 Money = Annotated[
     str,
     Field(
-        pattern=r"^\d{1,18}(\.\d{1,12})?$",
+        pattern=r"^[0-9]{1,18}(\.[0-9]{1,12})?$",
         max_length=31,
-        description="Exact decimal as a string, such as \"2.50\"; never a JSON number.",
+        description='Exact decimal as a string, such as "2.50"; never a JSON number.',
         examples=["2.50"],
     ),
 ]
 Currency = Annotated[
-    str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code of every amount beside it, such as USD.", examples=["USD"])
+    str,
+    Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code of every amount beside it, such as USD.", examples=["USD"]),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 

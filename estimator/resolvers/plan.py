@@ -32,7 +32,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedModel:
-    """The model of a plan. `slug` is None for a model given by config or shape; `context_window_tokens` None if unknown."""
+    """The model of a plan; `slug` is None for one given by config or shape, the context window None if unknown."""
 
     slug: str | None
     name: str

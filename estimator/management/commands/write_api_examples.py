@@ -12,7 +12,6 @@ from estimator.api.examples import example_path
 from estimator.api.urls import ENDPOINTS
 from estimator.resolvers.live import current_facts
 
-
 _PRETTY = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
 
