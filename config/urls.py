@@ -8,6 +8,7 @@ from config.health.views import healthz, readyz
 
 # Routes of the apps are added here, one line each.
 api_v1: list[URLPattern | URLResolver] = [
+    path("estimates/", include("estimator.api.urls")),
     path("schema/", views.SchemaView.as_view(), name="schema"),
 ]
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import IO, Any, Generic, TypeVar
 
 import orjson
-from catalog.api.json_format import JsonParser
-from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, Problem, pointer
 from django.conf import settings
 from django.http import HttpResponse
 from pydantic import BaseModel, ConfigDict, Field
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from catalog.api.json_format import JsonParser
+from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, Problem, pointer
 from estimator.api.answers import Answer
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import RequestBody
@@ -70,9 +70,10 @@ class Endpoint(Generic[BodyT, AnswerT]):
 class RawJsonParser(JsonParser):
     """Hands the bytes of a JSON body on, up to the size limit; pydantic reads them."""
 
+    # Any: the framework's stubs know only parsed data, and hands on whatever a parser gives.
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> bytes:
+    ) -> Any:
         """The bytes of the body."""
         limit: int = settings.AFORO_MAX_BODY_BYTES
         raw: bytes = stream.read(limit + 1)
@@ -109,6 +110,7 @@ class EstimateView(APIView):
 
 
 _NO_QUERY = EstimateQuery()
+_SURROUNDINGS = tuple(Answer.model_fields)
 
 
 def answer_to(endpoint: Endpoint[Any, Any], raw: bytes, *, facts: Facts, explain: bool) -> bytes:
@@ -127,8 +129,12 @@ def render(answer: Answer) -> bytes:
     Raises:
         TypeError: an integer needs more than 64 bits.
     """
-    left_out = {"explanation"} if answer.explanation is None else None
-    return orjson.dumps(answer.model_dump(mode="json", exclude=left_out))
+    parts = answer.model_dump(mode="json")
+    # The figures first, for those who read the answer as it comes.
+    surroundings = {name: parts.pop(name) for name in _SURROUNDINGS}
+    if surroundings["explanation"] is None:
+        del surroundings["explanation"]
+    return orjson.dumps(parts | surroundings)
 
 
 def problem_of(issues: tuple[Issue, ...]) -> Problem:

@@ -18,7 +18,7 @@ REF_TEMPLATE = "#/components/schemas/{model}"
 REQUEST_SUFFIX = "Request"
 
 
-class ModelSchema(PydanticExtension):  # type: ignore[misc]
+class ModelSchema(PydanticExtension):
     """Request models in validation mode with the suffix Request, answers in serialization mode.
 
     Two models of one name would overwrite each other in the components without a word; here that is a warning, and the

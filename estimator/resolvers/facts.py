@@ -1,10 +1,11 @@
 """Where facts come from: the live catalog, or the snapshot that a saved report holds. One path for both."""
 
-from collections.abc import Collection, Mapping
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, Protocol, TypeVar
 
 Kind = Literal["gpu", "model", "engine", "price", "offer", "cache_policy"]
 FactRow = Mapping[str, Any]
+ValueT = TypeVar("ValueT")
 
 
 class UnknownSlugError(LookupError):
@@ -36,6 +37,10 @@ class Facts(Protocol):
         """
         ...
 
+    def derived(self, key: tuple[str, ...], build: Callable[[], ValueT]) -> ValueT:
+        """A value built from these facts, kept with them; it must be immutable."""
+        ...
+
 
 class StoredFacts:
     """Facts held in plain dicts, such as the snapshot of a report version: `{kind: {slug: row}}`."""
@@ -46,6 +51,7 @@ class StoredFacts:
             for alias in profile.get("aliases", ()):
                 self._rows["engine"].setdefault(alias, profile)
         self._catalog_revision = catalog_revision
+        self._derived: dict[tuple[str, ...], Any] = {}
 
     @property
     def catalog_revision(self) -> int:
@@ -66,3 +72,10 @@ class StoredFacts:
             return self._rows[kind][slug]
         except KeyError:
             raise UnknownSlugError(kind, slug) from None
+
+    def derived(self, key: tuple[str, ...], build: Callable[[], ValueT]) -> ValueT:
+        """A value built from these facts once."""
+        if key not in self._derived:
+            self._derived[key] = build()
+        value: ValueT = self._derived[key]
+        return value

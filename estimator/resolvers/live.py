@@ -1,8 +1,45 @@
 """Facts of the live catalog."""
 
-from estimator.resolvers.facts import Facts, StoredFacts
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+from catalog import snapshot
+from estimator.resolvers.facts import FactRow, Facts, Kind, UnknownSlugError
+
+ValueT = TypeVar("ValueT")
+
+
+class LiveFacts:
+    """Facts of the catalog as of one revision; rows are read once per revision and process."""
+
+    def __init__(self, catalog: snapshot.CatalogFacts) -> None:
+        self._catalog = catalog
+
+    @property
+    def catalog_revision(self) -> int:
+        """The revision these facts belong to."""
+        return self._catalog.revision.number
+
+    def slugs(self, kind: Kind) -> Collection[str]:
+        """Every slug and alias of the kind."""
+        return self._catalog.names(kind).keys()
+
+    def row(self, kind: Kind, slug: str) -> FactRow:
+        """The facts of one row.
+
+        Raises:
+            UnknownSlugError: no such row.
+        """
+        try:
+            return self._catalog.get(kind, slug)
+        except snapshot.UnknownSlugError:
+            raise UnknownSlugError(kind, slug) from None
+
+    def derived(self, key: tuple[str, ...], build: Callable[[], ValueT]) -> ValueT:
+        """A value built from the facts once per revision and process; it must be immutable."""
+        return self._catalog.derived(key, build)
 
 
 def current_facts() -> Facts:
-    """The facts of the catalog as of its present revision; one small read."""
-    return StoredFacts({}, catalog_revision=0)
+    """The facts of the catalog as it is now; one small read."""
+    return LiveFacts(snapshot.current())

@@ -6,7 +6,7 @@ from typing import Any
 
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides, Power, ServiceLevel, Speculative
-from estimator.engine.specs import Gpu, Parallelism, Precision, Workload
+from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +68,12 @@ class Resolved:
 class Plan(Resolved):
     """Model, GPU, engine and settings of one estimate, resolved.
 
-    `engine` is the profile's facts row until the engine's own dataclass holds it; `batch_sizes` are the rows asked for.
-    `workload` is None where the endpoint asks for none.
+    `batch_sizes` are the rows asked for; `workload` is None where the endpoint asks for none.
     """
 
     model: ResolvedModel
     gpu: ResolvedGpu
-    engine: Any
+    engine: EngineProfile
     parallelism: Parallelism
     precision: Precision
     memory: MemoryOverrides
