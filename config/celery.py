@@ -30,7 +30,7 @@ def _broker_settings(url: str) -> dict[str, Any]:
     parts = urlsplit(url)
     if parts.scheme == "file":
         return {
-            "broker_url": "aforo-file://",
+            "broker_url": "aforo-file://localhost//",
             "broker_transport_options": file_broker.options_for(Path(unquote(parts.path))),
         }
     return {
@@ -67,11 +67,13 @@ app.conf.update(
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_hijack_root_logger=False,
     worker_send_task_events=False,
+    # Tasks are cancelled through their rows; nothing listens for commands, so nothing is polled for them.
+    worker_enable_remote_control=False,
     enable_utc=True,
     timezone="UTC",
     # The schedule is short intervals only: nothing to remember between starts, no file to be corrupted by a kill.
     beat_scheduler="celery.beat:Scheduler",
-    beat_max_loop_interval=5,
+    beat_max_loop_interval=1,
     beat_schedule={
         "reports-reconcile": {"task": "reports.tasks.reconcile", "schedule": 10.0, "options": {"expires": 30}},
     },

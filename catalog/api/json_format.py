@@ -43,7 +43,7 @@ def write_json(value: Any) -> bytes:
 
     Raises:
         ValueError: a float is NaN or infinite; orjson would write null, and null means "not known".
-        TypeError: a value has no JSON form (a Decimal that is not finite neither), or an integer needs more than 64 bits.
+        TypeError: a value has no JSON form, as a Decimal that is not finite or an integer of more than 64 bits.
     """
     _refuse_non_finite(value, "")
     return orjson.dumps(value, default=_plain)

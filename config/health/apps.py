@@ -10,3 +10,7 @@ class HealthConfig(AppConfig):
     name = "config.health"
     label = "health"
     verbose_name = _("Health")
+
+    def ready(self) -> None:
+        """Makes our Celery app the one that tasks are sent with, in every process."""
+        from config import celery  # noqa: F401  sets the current app on import

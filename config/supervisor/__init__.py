@@ -1,0 +1,1 @@
+"""What `make run` starts: web and worker as separate processes, kept alive, stopped together."""

@@ -1,0 +1,133 @@
+"""`python -m config.supervisor`: prepare, start web and worker, say where everything is, keep them alive."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from config.supervisor.children import ChildSpec, Supervisor
+
+ROOT = Path(__file__).resolve().parents[2]
+READY_WITHIN_S = 60.0
+
+
+def main() -> int:
+    """Runs until Ctrl-C or SIGTERM; the exit code is 0 after a clean stop."""
+    began_s = time.monotonic()
+    environment = dict(os.environ)
+    environment.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+    host = environment.get("AFORO_HOST") or "127.0.0.1"
+    try:
+        port = _port(environment)
+        _refuse_taken(host, port)
+    except ValueError as error:
+        say(str(error))
+        return 2
+    say("preparing: migrations, catalog, demo user")
+    prepared = subprocess.run(
+        [sys.executable, "manage.py", "prepare_run"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=False
+    )
+    if prepared.returncode != 0:
+        say("preparing failed; the reason is above")
+        return prepared.returncode
+    demo = json.loads(prepared.stdout.splitlines()[-1])
+    supervisor = Supervisor(specs=[web(host, port, environment), worker(port, environment)], say=say)
+    supervisor.start()
+    base = f"http://{host}:{port}"
+    deadline_s = time.monotonic() + READY_WITHIN_S
+    alive = supervisor.watch(until=lambda: time.monotonic() > deadline_s or is_ready(base))
+    if alive and not supervisor.stops_asked:
+        ready = is_ready(base)
+        say(f"ready after {time.monotonic() - began_s:.1f} s" if ready else f"not ready yet: see {base}/readyz")
+        sys.stdout.write(banner(base, demo))
+        sys.stdout.flush()
+        alive = supervisor.watch()
+    say("stopping")
+    supervisor.stop()
+    say("stopped")
+    return 0 if alive else 1
+
+
+def web(host: str, port: int, environment: Mapping[str, str]) -> ChildSpec:
+    """The web server: granian, WSGI."""
+    command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", host, "--port", str(port)]
+    command += ["--workers", environment.get("AFORO_WEB_PROCESSES") or "2"]
+    command += ["--blocking-threads", environment.get("AFORO_WEB_THREADS") or "4"]
+    command += ["--no-ws", "--respawn-failed-workers", "--workers-kill-timeout", "10", "config.wsgi:application"]
+    return ChildSpec(name="web", command=command, environment=environment, folder=ROOT)
+
+
+def worker(port: int, environment: Mapping[str, str]) -> ChildSpec:
+    """The worker with the beat inside: Celery, prefork."""
+    command = [sys.executable, "-m", "celery", "--app", "config.celery", "worker", "--beat", "--pool", "prefork"]
+    command += ["--concurrency", environment.get("AFORO_WORKER_PROCESSES") or "2"]
+    command += ["--hostname", f"aforo-{port}@%h", "--without-gossip", "--without-mingle", "--loglevel", "INFO"]
+    # SIGTERM then stops softly: tasks get a while, and what does not finish is handed back.
+    soft = {**environment, "REMAP_SIGTERM": "SIGQUIT"}
+    return ChildSpec(name="worker", command=command, environment=soft, folder=ROOT)
+
+
+def is_ready(base: str) -> bool:
+    """Whether database, broker and worker all answer."""
+    try:
+        with urllib.request.urlopen(f"{base}/readyz", timeout=2) as answer:  # noqa: S310  our own http address
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def banner(base: str, demo: Mapping[str, Any]) -> str:
+    """What a person needs to go on: addresses, login, a first call."""
+    return f"""
+  Aforo is at      {base}
+  API docs         {base}/api/docs/
+  Admin            {base}/admin/
+  Login            {demo["username"]} / {demo["password"]}
+  API token        {demo["token"]}
+  Worker health    {base}/readyz
+
+  A first answer:
+
+    curl -s '{base}/api/v1/estimates/memory-fit/' -H 'Authorization: Bearer {demo["token"]}' \\
+      -H 'Content-Type: application/json' -d '{{"model": "llama-3.1-8b", "gpu": "h100-sxm", "engine": "ideal",
+      "workload": {{"input_tokens": 1024, "output_tokens": 256, "concurrency": 16}}}}'
+
+  Ctrl-C stops everything.
+
+"""
+
+
+def say(line: str) -> None:
+    """One line of the supervisor among those of its children."""
+    sys.stdout.write(f"aforo: {line}\n")
+    sys.stdout.flush()
+
+
+def _port(environment: Mapping[str, str]) -> int:
+    text = environment.get("AFORO_PORT") or "8000"
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise ValueError(f"AFORO_PORT={text!r} is not a port: use 1 to 65535.")
+    return int(text)
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ValueError(
+                f"{host}:{port} cannot be used ({error.strerror}); choose another with AFORO_PORT."
+            ) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""`make run`, the real thing: supervisor, web, worker."""
+
+import os
+import signal
+
+import pytest
+
+
+def ready(service) -> bool:
+    try:
+        return service.call("GET", "/readyz")[0] == 200
+    except OSError:
+        return False
+
+
+def survives_kills_and_stops_cleanly(service) -> None:
+    assert service.call("GET", "/healthz") == (200, {"status": "ok"})
+    assert ready(service)
+    for name in ("worker", "web"):
+        killed = service.kill(name)
+        service.wait_for(lambda name=name, killed=killed: service.pid_of(name) != killed, 10)
+        service.wait_for(lambda: ready(service), 30)
+    last = service.pid_of("worker")
+    assert service.stop(signal.SIGINT) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(last, 0)
+    assert service.token not in service.text().split("Ctrl-C stops everything")[1]
+
+
+def test_make_run_on_embedded_defaults(live_service, tmp_path):
+    service = live_service()
+    assert (tmp_path / "var" / "aforo.sqlite3").exists()
+    assert (tmp_path / "var" / "demo.json").stat().st_mode & 0o077 == 0
+    token = service.token
+    survives_kills_and_stops_cleanly(service)
+    again = live_service()
+    assert again.token == token
+
+
+@pytest.mark.services
+def test_make_run_on_postgresql_and_redis(live_service, services_environment):
+    service = live_service(services_environment)
+    status, body = service.call("GET", "/readyz")
+    assert status == 200
+    assert body["checks"]["database"]["vendor"] == "postgresql"
+    assert body["checks"]["broker"]["transport"] == "redis"
+    survives_kills_and_stops_cleanly(service)

@@ -1,0 +1,177 @@
+"""The supervisor keeps children alive and stops them together."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from config.supervisor.children import backoff_s
+from tests.live import ROOT, embedded_environment, free_port
+
+DRIVER = """
+    import sys
+    from pathlib import Path
+    from config.supervisor.children import ChildSpec, Supervisor
+    import os
+
+    folder = Path(sys.argv[1])
+    code = sys.argv[2]
+    spec = ChildSpec(name="child", command=[sys.executable, "-c", code], environment=os.environ, folder=folder)
+    supervisor = Supervisor(specs=[spec], say=lambda line: print(line, flush=True), give_up_after=3, stop_within_s=2)
+    supervisor.start()
+    alive = supervisor.watch()
+    supervisor.stop()
+    sys.exit(0 if alive else 1)
+"""
+PATIENT = "import os,time,pathlib; pathlib.Path(f'started-{os.getpid()}').touch(); time.sleep(60)"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + PATIENT
+WITH_GRANDCHILD = (
+    "import subprocess,sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); " + PATIENT
+)
+
+
+@pytest.fixture
+def drive(tmp_path):
+    running: list[subprocess.Popen[str]] = []
+
+    def start(code: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(DRIVER), str(tmp_path), code],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def wait_for_start(folder: Path, number: int) -> list[int]:
+    deadline = time.monotonic() + 15
+    while len(found := sorted(folder.glob("started-*"), key=lambda p: p.stat().st_mtime_ns)) < number:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return [int(path.name.removeprefix("started-")) for path in found]
+
+
+def gone(pid: int, within_s: float = 5.0) -> bool:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_killed_child_is_started_again(drive, tmp_path):
+    process = drive(PATIENT)
+    (first,) = wait_for_start(tmp_path, 1)
+    os.kill(first, signal.SIGKILL)
+    second = wait_for_start(tmp_path, 2)[1]
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=15)
+    assert process.returncode == 0
+    assert "died (signal SIGKILL); starting it again in 0.5 s" in output
+    assert gone(second)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_stops_everything_cleanly(drive, tmp_path, how):
+    process = drive(PATIENT)
+    (child,) = wait_for_start(tmp_path, 1)
+    process.send_signal(how)
+    assert process.wait(timeout=15) == 0
+    assert gone(child)
+
+
+def test_a_child_that_ignores_the_request_is_killed_after_the_grace(drive, tmp_path):
+    process = drive(STUBBORN)
+    (child,) = wait_for_start(tmp_path, 1)
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=15) == 0
+    assert 1.5 < time.monotonic() - began < 10
+    assert gone(child)
+
+
+def test_a_second_signal_does_not_wait_for_the_grace(drive, tmp_path):
+    process = drive(STUBBORN)
+    wait_for_start(tmp_path, 1)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.4)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=15) == 0
+    assert time.monotonic() - began < 1.8
+
+
+def test_what_a_dead_child_left_behind_is_ended(drive, tmp_path):
+    drive(WITH_GRANDCHILD)
+    (child,) = wait_for_start(tmp_path, 1)
+    (grandchild,) = Path(f"/proc/{child}/task/{child}/children").read_text().split()
+    os.kill(child, signal.SIGKILL)
+    assert gone(int(grandchild))
+
+
+def test_a_child_that_always_dies_ends_the_run_with_an_error(drive):
+    process = drive("raise SystemExit(7)")
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "died 3 times in a row (exit code 7); giving up" in output
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends the children")
+def test_children_do_not_outlive_a_killed_supervisor(drive, tmp_path):
+    process = drive(PATIENT)
+    (child,) = wait_for_start(tmp_path, 1)
+    process.kill()
+    assert gone(child)
+
+
+def test_the_backoff_doubles_up_to_half_a_minute():
+    assert [backoff_s(n) for n in (1, 2, 3, 6, 7, 50)] == [0.5, 1.0, 2.0, 16.0, 30.0, 30.0]
+
+
+@pytest.mark.parametrize(("name", "value"), [("AFORO_PORT", "http"), ("AFORO_PORT", "0"), ("AFORO_PORT", "70000")])
+def test_a_port_that_is_none_is_refused_by_name(tmp_path, name, value):
+    done = subprocess.run(
+        [sys.executable, "-m", "config.supervisor"],
+        cwd=ROOT,
+        env=embedded_environment(tmp_path) | {name: value},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert name in done.stdout
+
+
+def test_a_taken_port_is_refused_before_anything_starts(tmp_path):
+    import socket
+
+    port = free_port()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        done = subprocess.run(
+            [sys.executable, "-m", "config.supervisor"],
+            cwd=ROOT,
+            env=embedded_environment(tmp_path) | {"AFORO_PORT": str(port)},
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert "AFORO_PORT" in done.stdout
+    assert not (tmp_path / "var").exists()

@@ -1,0 +1,58 @@
+"""What every test may use; see CONTRIBUTING.md, "Tests"."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import services
+from tests.live import LiveService, embedded_environment
+
+REQUIRE_SERVICES = os.environ.get("AFORO_REQUIRE_SERVICES") == "1"
+REQUIRE_SHARED = os.environ.get("AFORO_REQUIRE_SHARED") == "1"
+_MUST_RUN = ("services", "browser")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("services") and (reason := services.missing()):
+        pytest.skip(reason)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Where everything is there (CI), a skip of what needs it is a failure: a test that never runs protects nothing."""
+    outcome: Any = yield
+    report = outcome.get_result()
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return
+    needs_services = REQUIRE_SERVICES and any(item.get_closest_marker(name) for name in _MUST_RUN)
+    needs_shared = REQUIRE_SHARED and "shared" in str(report.longrepr)
+    if needs_services or needs_shared:
+        report.outcome = "failed"
+        report.longrepr = f"skipped where it must run: {report.longrepr}"
+
+
+@pytest.fixture
+def live_service(tmp_path: Path) -> Iterator[Callable[..., LiveService]]:
+    """Starts `make run`'s supervisor in a data folder of its own: `live_service(AFORO_SWEEP_CHUNK_ROWS="64")`."""
+    started: list[LiveService] = []
+
+    def start(environment: dict[str, str] | None = None, **extra: str) -> LiveService:
+        base = environment if environment is not None else embedded_environment(tmp_path)
+        service = LiveService(base | extra, tmp_path / f"supervisor-{len(started)}.log")
+        started.append(service)
+        service.start()
+        return service
+
+    yield start
+    for service in started:
+        service.stop()
+
+
+@pytest.fixture
+def services_environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Environment of a process on real PostgreSQL and Redis: a database and a Redis number of its own."""
+    with services.postgresql_database() as database_url, services.redis_database() as redis_url:
+        yield embedded_environment(tmp_path) | {"DATABASE_URL": database_url, "AFORO_BROKER_URL": redis_url}
