@@ -57,6 +57,7 @@ class Folded:
     stored_bytes: tuple[Any, ...]
     state_bytes: Any
     max_sequences: Any
+    reserved_share: Any
 
 
 def fold(
@@ -140,6 +141,7 @@ class _Folder:
             **_stored_slots(layout),
             state_bytes=layout.state_bytes_per_sequence / parallel.pp,
             max_sequences=float((max_num_seqs or serving.max_num_seqs) * parallel.dp),
+            reserved_share=serving.kv_reserved_share_of_output,
         )
         return folded, tuple(dict.fromkeys(self.doubts))
 

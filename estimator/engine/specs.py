@@ -107,6 +107,11 @@ class ServingConstants:
     launch floor of a prefill, `step_s` and `per_sequence_s` the host time of a step, `ttft0_s` the time before and
     after the first token that is not the GPU's, `burst_weight_w` the share of the concurrency that waits in a closed
     loop. `memory_reserve_bytes` is taken from the KV budget where no start-up log tells the engine's own figures.
+
+    `kv_reserved_share_of_output` is the part of a sequence's output that its place in the cache must hold: 0.5 where
+    an engine lets sequences grow and evicts (the mean of those running), 1 where a sequence is admitted only if all of
+    it fits (TensorRT-LLM's default scheduler, GUARANTEED_NO_EVICT). `utilization_of_free_memory`: the utilization is a
+    share of what weights leave (TensorRT-LLM's kv_cache_free_gpu_mem_fraction), not of the whole memory.
     """
 
     kernel_time_scale: float = 1.0
@@ -122,6 +127,8 @@ class ServingConstants:
     memory_utilization: float = 0.9
     memory_reserve_bytes: float = 3.0 * 2**30
     fp8_prefill_attention: bool = False
+    kv_reserved_share_of_output: float = 0.5
+    utilization_of_free_memory: bool = False
 
     def __post_init__(self) -> None:
         _check_between("kernel_time_scale", self.kernel_time_scale, above=0.0, to=10.0)
@@ -130,6 +137,7 @@ class ServingConstants:
         _check_between("memory_utilization", self.memory_utilization, above=0.0, to=1.0)
         for name in ("prefill_floor_s_per_layer", "step_s", "per_sequence_s", "ttft0_s", "memory_reserve_bytes"):
             _check_between(name, getattr(self, name), above=-1e-300, to=1e15)
+        _check_between("kv_reserved_share_of_output", self.kv_reserved_share_of_output, above=-1e-300, to=1.0)
         _check_between("burst_weight_w", self.burst_weight_w, above=-1e-300, to=1.0)
         if self.max_num_seqs < 1 or self.max_batched_tokens < 1:
             raise InvalidInputError("max_num_seqs and max_batched_tokens must be 1 or more", field="max_num_seqs")
