@@ -1,0 +1,154 @@
+"""What all catalog pages of the admin share: history with reasons, spreadsheets, sources, and who uses a row."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from import_export.admin import ImportExportModelAdmin
+from simple_history.admin import SimpleHistoryAdmin
+from unfold.admin import ModelAdmin
+from unfold.contrib.import_export.forms import ExportForm, ImportForm
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from catalog.models import CatalogRecord, CatalogRow
+from catalog.services.people import check_frozen, delete_by_person, kind_of, save_by_person
+from catalog.usage import usages
+
+_URL = re.compile(r"https?://[^\s,;()]+[^\s,;().]")
+
+
+class CatalogForm(forms.ModelForm):  # type: ignore[type-arg]  generic over the model of each page
+    """A row's form with the reason of the change, which goes to the history."""
+
+    change_reason = forms.CharField(
+        label=_("Reason for the change"),
+        required=False,
+        max_length=500,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text=_("Kept in the history: what you saw, where, and when."),
+    )
+
+    def clean(self) -> dict[str, Any] | None:
+        """Refuse changes of what is frozen, in words, before anything is saved."""
+        cleaned = super().clean()
+        if self.instance.pk and not self.errors:
+            candidate = type(self.instance)(pk=self.instance.pk)
+            for field in self.instance._meta.concrete_fields:
+                name = field.name
+                setattr(candidate, field.attname, getattr(self.instance, field.attname))
+                if cleaned is not None and name in cleaned:
+                    setattr(candidate, name, cleaned[name])
+            try:
+                check_frozen(candidate)
+            except forms.ValidationError as refused:
+                self._update_errors(refused)
+        return cleaned
+
+
+class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):  # type: ignore[misc]  untyped bases
+    """Base of the catalog's pages; edits by people are marked, so that loaders leave the rows alone."""
+
+    form = CatalogForm
+    import_form_class = ImportForm
+    export_form_class = ExportForm
+    list_per_page = 50
+    list_fullwidth = True
+    warn_unsaved_form = True
+    compressed_fields = True
+    history_list_display = ["history_change_reason"]
+    readonly_fields = ("kept_by", "used_by", "source_links", "created_at", "updated_at")
+    provenance = (
+        _("Provenance"),
+        {"fields": ("notes", "kept_by", "used_by", "source_links", "created_at", "updated_at")},
+    )
+
+    def has_import_permission(self, request: HttpRequest) -> bool:
+        """Importing adds and changes rows."""
+        return self.has_add_permission(request) and self.has_change_permission(request)
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        """Exporting shows rows."""
+        return self.has_view_permission(request)
+
+    def get_import_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Options of the resource."""
+        return dict(super().get_import_resource_kwargs(request, *args, **kwargs))
+
+    def save_model(self, request: HttpRequest, obj: CatalogRecord, form: forms.ModelForm[Any], change: bool) -> None:
+        """Save through the one service for people's edits."""
+        save_by_person(obj, user=request.user, reason=form.cleaned_data.get("change_reason", ""))
+
+    def save_formset(self, request: HttpRequest, form: forms.ModelForm[Any], formset: Any, change: bool) -> None:
+        """Save and delete inline rows through the same service."""
+        reason = form.cleaned_data.get("change_reason", "")
+        for row in formset.save(commit=False):
+            save_by_person(row, user=request.user, reason=reason)
+        for row in formset.deleted_objects:
+            delete_by_person(row, user=request.user, reason=reason)
+        formset.save_m2m()
+
+    def delete_model(self, request: HttpRequest, obj: CatalogRecord) -> None:
+        """Delete through the one service."""
+        delete_by_person(obj, user=request.user)
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        """Delete row by row, so that each leaves its history."""
+        for row in queryset:
+            delete_by_person(row, user=request.user)
+
+    @admin.display(description=_("kept by"))
+    def kept_by(self, row: CatalogRow) -> str:
+        """Who keeps the row: a person, or a data file and its version."""
+        if row.pk is None:
+            return gettext("not saved yet")
+        if row.edited_by_person:
+            return gettext("A person; loaders leave it alone.")
+        if not row.loaded_from:
+            return gettext("Made by the service.")
+        return gettext("%(file)s, version %(version)s; a person's edit takes it out of the loader's hands.") % {
+            "file": row.loaded_from,
+            "version": row.loaded_version,
+        }
+
+    @admin.display(description=_("what uses this row"))
+    def used_by(self, row: CatalogRow) -> str:
+        """Counts of the reports and others that used the row, with links."""
+        if row.pk is None:
+            return gettext("nothing yet")
+        found = usages(kind_of(row), row.slug)
+        if not found:
+            return gettext("Nothing that is registered.")
+        return format_html_join(
+            mark_safe("<br>"),
+            "{}",
+            ((_usage_html(usage.label, usage.count, usage.url),) for usage in found),
+        )
+
+    @admin.display(description=_("source links"))
+    def source_links(self, row: CatalogRow) -> str:
+        """Addresses named in the row's sources, to follow."""
+        texts = [str(getattr(row, "source", "") or ""), str(getattr(row, "evidence", "") or "")]
+        sources = getattr(row, "sources", None)
+        if isinstance(sources, dict):
+            texts += [str(entry.get("source", "")) for entry in sources.values() if isinstance(entry, dict)]
+        urls = dict.fromkeys(url for text in texts for url in _URL.findall(text))
+        if not urls:
+            return gettext("No addresses named.")
+        return format_html_join(
+            mark_safe("<br>"),
+            '<a class="text-primary-600 dark:text-primary-500" href="{}" rel="noopener noreferrer">{}</a>',
+            ((url, url) for url in urls),
+        )
+
+
+def _usage_html(label: str, count: int, url: str | None) -> SafeString:
+    text = f"{count} {label}"
+    if url is None:
+        return format_html("{}", text)
+    return format_html('<a class="text-primary-600 dark:text-primary-500" href="{}">{}</a>', url, text)

@@ -1,0 +1,64 @@
+"""Engine profiles in the admin: constants are validated by building what the engine builds."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import action
+
+from catalog.admin.base import CatalogAdmin
+from catalog.admin.resources import EngineProfileResource
+from catalog.models import EngineProfile
+from catalog.services.engine_profiles import new_version
+
+
+@admin.register(EngineProfile)
+class EngineProfileAdmin(CatalogAdmin):
+    """Constants of engine versions with their evidence; used ones are kept, a new version takes the change."""
+
+    resource_classes = [EngineProfileResource]
+    list_display = ("name", "slug", "engine", "engine_version", "kind", "names", "parent", "edited_by_person")
+    list_filter = ("kind", "engine", "edited_by_person")
+    search_fields = ("slug", "name", "engine", "engine_version", "evidence", "notes")
+    autocomplete_fields = ("parent",)
+    actions_detail = ["make_new_version"]
+    fieldsets = (
+        (None, {"fields": (("name", "slug"), ("engine", "engine_version"), ("kind", "aliases"), "change_reason")}),
+        (_("Constants"), {"fields": ("memory_policy", "speed_constants")}),
+        (_("Evidence"), {"fields": ("evidence", ("source_date", "parent"), "fit_error")}),
+        CatalogAdmin.provenance,
+    )
+
+    @admin.display(description=_("aliases"))
+    def names(self, profile: EngineProfile) -> str:
+        """Other names that mean the profile."""
+        return ", ".join(profile.aliases)
+
+    @action(description=_("Save as new version"), url_path="new-version", permissions=["add"])
+    def make_new_version(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Copy the profile under the next free slug, to be edited there."""
+        parent = EngineProfile.objects.get(pk=object_id)
+        try:
+            profile = new_version(
+                parent, slug=_next_slug(parent.slug), user=request.user, reason=gettext("New version, to be edited")
+            )
+        except ValidationError as refused:
+            messages.error(request, " ".join(refused.messages))
+            return HttpResponseRedirect(reverse("admin:catalog_engineprofile_change", args=[object_id]))
+        messages.success(request, gettext("%(slug)s is a copy; edit it here.") % {"slug": profile.slug})
+        return HttpResponseRedirect(reverse("admin:catalog_engineprofile_change", args=[profile.pk]))
+
+    def has_add_permission(self, request: HttpRequest, *_: Any) -> bool:
+        """As Django's; detail actions ask with the row's key."""
+        return bool(super().has_add_permission(request))
+
+
+def _next_slug(slug: str) -> str:
+    number = 2
+    while EngineProfile.objects.filter(slug=f"{slug}-v{number}").exists():
+        number += 1
+    return f"{slug}-v{number}"

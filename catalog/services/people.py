@@ -1,0 +1,77 @@
+"""Writes that people make: validated, marked so that no loader overwrites them, with who and why in the history."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from catalog.models import CatalogRecord, CatalogRow, EngineProfile
+from catalog.revisions import catalog_write
+from catalog.usage import usage_count
+
+# The name under which each model's rows are known to `catalog.snapshot` and `catalog.usage`.
+KINDS = {"Gpu": "gpu", "LanguageModel": "model", "EngineProfile": "engine", "Preset": "preset"}
+
+
+def kind_of(row: CatalogRecord) -> str:
+    """The kind of facts a row gives."""
+    name = type(row).__name__
+    return KINDS.get(name, name.lower())
+
+
+def save_by_person(row: CatalogRecord, *, user: Any, reason: str = "") -> None:
+    """Save a row a person made or edited.
+
+    Args:
+        row: the row with its new values; not saved when a check refuses it.
+        user: who, for the history; None when not known.
+        reason: why, for the history.
+
+    Raises:
+        ValidationError: by field, in words.
+    """
+    row.full_clean()
+    check_frozen(row)
+    row.edited_by_person = True
+    with catalog_write(only_if_touched=True):
+        _attribute(row, user, reason)
+        row.save()
+
+
+def delete_by_person(row: CatalogRecord, *, user: Any, reason: str = "") -> None:
+    """Delete a row; reports that used it hold their own snapshot.
+
+    Raises:
+        ProtectedError: other rows of the catalog need it.
+    """
+    with catalog_write(only_if_touched=True):
+        _attribute(row, user, reason)
+        row.delete()
+
+
+def check_frozen(row: CatalogRecord) -> None:
+    """Refuse a change of what must outlive its users: slugs, and the constants of an engine profile.
+
+    Raises:
+        ValidationError: by field, saying what to do instead.
+    """
+    if not isinstance(row, CatalogRow) or row.pk is None:
+        return
+    before = type(row)._default_manager.filter(pk=row.pk).first()
+    if before is None:
+        return
+    errors = {}
+    uses = usage_count(kind_of(row), before.slug)
+    if uses and before.slug != row.slug:
+        errors["slug"] = _("%(uses)d reports name this row by its slug; make a new row instead.") % {"uses": uses}
+    if uses and isinstance(row, EngineProfile) and isinstance(before, EngineProfile):
+        for field in ("kind", "memory_policy", "speed_constants"):
+            if getattr(before, field) != getattr(row, field):
+                errors[field] = _("%(uses)d reports used these constants; save them as a new version.") % {"uses": uses}
+    if errors:
+        raise ValidationError(errors)
+
+
+def _attribute(row: Any, user: Any, reason: str) -> None:
+    row._history_user = user if user is not None and user.is_authenticated else None
+    row._change_reason = reason or None
