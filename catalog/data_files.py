@@ -80,9 +80,7 @@ def presets() -> DataFile:
 
 
 def language_models() -> DataFile:
-    """The language models, each read by the config reader; none before their file is delivered."""
-    if not (DATA_DIR / "models.yaml").exists():
-        return DataFile(name="models.yaml", version="", records=())
+    """The language models, each read by the config reader."""
     return read_file("models.yaml", "models", _language_model)
 
 

@@ -80,11 +80,11 @@ class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):  # t
         """Options of the resource."""
         return dict(super().get_import_resource_kwargs(request, *args, **kwargs))
 
-    def save_model(self, request: HttpRequest, obj: CatalogRecord, form: forms.ModelForm[Any], change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: CatalogRecord, form: "forms.ModelForm[Any]", change: bool) -> None:
         """Save through the one service for people's edits."""
         save_by_person(obj, user=request.user, reason=form.cleaned_data.get("change_reason", ""))
 
-    def save_formset(self, request: HttpRequest, form: forms.ModelForm[Any], formset: Any, change: bool) -> None:
+    def save_formset(self, request: HttpRequest, form: "forms.ModelForm[Any]", formset: Any, change: bool) -> None:
         """Save and delete inline rows through the same service."""
         reason = form.cleaned_data.get("change_reason", "")
         for row in formset.save(commit=False):
