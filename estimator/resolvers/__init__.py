@@ -12,6 +12,7 @@ from estimator.resolvers.choices import (
 from estimator.resolvers.facts import Facts, StoredFacts, UnknownSlugError
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Checkpoint, Plan, Provenance, ResolvedGpu, ResolvedModel
+from estimator.resolvers.resolve import resolve_plan
 
 __all__ = [
     "Checkpoint",
@@ -31,4 +32,5 @@ __all__ = [
     "StoredFacts",
     "UnknownSlugError",
     "WorkloadChoice",
+    "resolve_plan",
 ]

@@ -28,7 +28,7 @@ class ModelShape:
     parameters: int
     layers: int
     heads: int
-    hidden_size: int
+    hidden_size: int | None = None
     active_parameters: int | None = None
     kv_heads: int | None = None
     head_dim: int | None = None
@@ -40,7 +40,6 @@ class ModelShape:
     experts: int | None = None
     experts_per_token: int | None = None
     expert_intermediate_size: int | None = None
-    shared_intermediate_size: int | None = None
     tied_embeddings: bool = False
     context_window_tokens: int | None = None
 

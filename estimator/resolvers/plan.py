@@ -81,6 +81,7 @@ class Plan(Resolved):
     batch_sizes: tuple[int, ...] = ()
     slo: ServiceLevel | None = None
     speculative: Speculative | None = None
+    draft_model: ResolvedModel | None = None
     lora: Lora | None = None
     mtp_layers_loaded: int = 0
     power: Power | None = None

@@ -1,0 +1,223 @@
+"""The resolved inputs of a plan, echoed in its answer: what slugs, aliases and defaults became."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import Field
+
+from estimator.api.answers import Amount, Answer, ResponsePart, common_parts
+from estimator.engine.architecture import parameter_totals
+from estimator.engine.explain import Step
+from estimator.resolvers.plan import Plan, ResolvedGpu, ResolvedModel
+
+
+class ModelEcho(ResponsePart):
+    """The model that was taken."""
+
+    slug: str | None = Field(description="Catalog slug; null for a model given inline.")
+    name: str = Field(description="Name of the model.")
+    family: str = Field(description="Family whose rules read it; inline for a shape.")
+    config_sha256: str | None = Field(
+        description="sha256 of the config.json: of the file for catalog models, of its canonical JSON when given."
+    )
+    override: dict[str, int] = Field(description="Cache figures that were replaced, by name.")
+    parameters: int = Field(description="Parameters in total, count.")
+    active_parameters: int = Field(description="Parameters a token uses, input embedding included, count.")
+    layers: int = Field(description="Layers, count.")
+    context_window_tokens: int | None = Field(description="Context window, tokens; null when not known.")
+
+    @classmethod
+    def of(cls, model: ResolvedModel) -> "ModelEcho":
+        """The echo of a resolved model."""
+        totals = parameter_totals(model.architecture)
+        return cls(
+            slug=model.slug,
+            name=model.name,
+            family=model.architecture.family,
+            config_sha256=model.config_sha256,
+            override=dict(model.override),
+            parameters=totals.total,
+            active_parameters=totals.active,
+            layers=sum(group.layers for group in model.architecture.layer_groups),
+            context_window_tokens=model.context_window_tokens,
+        )
+
+
+class GpuEcho(ResponsePart):
+    """The GPU that was taken."""
+
+    slug: str | None = Field(description="Catalog slug; null for a GPU given by its figures.")
+    name: str = Field(description="Name of the GPU.")
+    memory_bytes: int = Field(description="Memory of one GPU counted with, bytes.")
+    memory_basis: str = Field(
+        description="visible: what CUDA or HIP reports; vendor: the figure on the box (ideal); given: the request's."
+    )
+    memory_bandwidth_bytes_per_s: float = Field(description="Memory bandwidth, bytes/s.")
+    peak_flops_per_s: dict[str, float] = Field(description="Dense peak by format, FLOP/s.")
+    kernel_family: str | None = Field(description="Family of the GPU's own kernels; null when not known.")
+    link: str | None = Field(description="Link between GPUs; null when none.")
+
+    @classmethod
+    def of(cls, gpu: ResolvedGpu) -> "GpuEcho":
+        """The echo of a resolved GPU."""
+        return cls(
+            slug=gpu.slug,
+            name=gpu.name,
+            memory_bytes=gpu.spec.memory_bytes,
+            memory_basis=gpu.memory_basis,
+            memory_bandwidth_bytes_per_s=gpu.spec.memory_bandwidth_bytes_per_s,
+            peak_flops_per_s=dict(gpu.spec.peak_flops_per_s),
+            kernel_family=gpu.spec.kernel_family,
+            link=gpu.spec.link,
+        )
+
+
+class EngineEcho(ResponsePart):
+    """The engine profile that was taken; an alias is resolved."""
+
+    slug: str = Field(description="Slug of the profile.")
+    engine: str = Field(description="Serving engine.")
+    engine_version: str | None = Field(description="Versions of the serving engine the profile is for; null for ideal.")
+    kind: str = Field(description="ideal, serving or llama_cpp: which model of speed applies.")
+
+
+class ParallelismEcho(ResponsePart):
+    """How the replica is split."""
+
+    tp: int = Field(description="Tensor parallel degree.")
+    pp: int = Field(description="Pipeline parallel degree.")
+    ep: int = Field(description="Expert parallel degree.")
+    dp: int = Field(description="Attention data parallel degree.")
+    gpus: int = Field(description="GPUs of the replica, tp · pp · dp.")
+
+
+class PrecisionEcho(ResponsePart):
+    """Formats that were taken."""
+
+    weights: str = Field(description="Format of the weights.")
+    kv_cache: str = Field(description="Format of the KV cache.")
+    attention_weights: str | None = Field(description="Format of the attention's weights; null: as weights.")
+    expert_weights: str | None = Field(description="Format of the routed experts' weights; null: as weights.")
+    activations: str | None = Field(description="Format asked for the products; null: what the kernels take.")
+
+
+class MemoryEcho(ResponsePart):
+    """Overrides of the profile's memory settings that were asked for; null: the profile's own."""
+
+    utilization: float | None = Field(description="Share of the GPU's memory the engine may use.")
+    runtime_overhead_bytes: int | None = Field(description="Bytes of the runtime on each GPU.")
+    max_batched_tokens: int | None = Field(description="Most tokens of one forward pass.")
+    max_num_seqs: int | None = Field(description="Most sequences at once, count.")
+    kv_cache_tokens_observed: int | None = Field(description="Tokens of KV cache the server printed.")
+
+
+class WorkloadEcho(ResponsePart):
+    """Lengths and load that were taken."""
+
+    mode: str = Field(description="How load is put on the replica.")
+    input_tokens: int = Field(description="Prompt of a request, tokens.")
+    output_tokens: int = Field(description="Answer of a request, tokens.")
+    context_tokens: float | None = Field(description="Cache length asked for, tokens; null: from the lengths.")
+    concurrency: int = Field(description="Requests in flight, count.")
+    requests_per_s: float | None = Field(description="Arrivals of an open loop, requests/s.")
+    burstiness_cv: float = Field(description="Coefficient of variation of the times between arrivals.")
+    prefix_cache_hit_rate: float = Field(description="Share of prompt tokens found in the prefix cache.")
+    batch_sizes: list[int] = Field(description="Batch sizes asked for, count.")
+
+
+class SloEcho(ResponsePart):
+    """Targets that were taken."""
+
+    ttft_s: float | None = Field(description="Most time to the first token, seconds.")
+    tpot_s: float | None = Field(description="Most mean time per output token after the first, seconds.")
+    e2e_s: float | None = Field(description="Most time to the whole answer, seconds.")
+    percentile: int | None = Field(description="Share of requests that meet the targets, percent; null: by the mode.")
+    band_side: str = Field(description="Which value of the band is held against the targets.")
+
+
+class SpeculativeEcho(ResponsePart):
+    """Speculative decoding that was taken."""
+
+    acceptance_rate: float = Field(description="Chance that one drafted token is accepted.")
+    draft_tokens: int = Field(description="Tokens drafted a step, count.")
+    draft_cost_ratio: float | None = Field(description="Time of one drafted token over a decode step.")
+    draft_model: str | None = Field(description="Catalog model that drafts.")
+
+
+class LoraEcho(ResponsePart):
+    """Adapters that were taken."""
+
+    max_loras: int = Field(description="Adapters held at once, count.")
+    max_rank: int = Field(description="Largest rank of an adapter.")
+
+
+class PowerEcho(ResponsePart):
+    """Price of electricity that was taken."""
+
+    pue: float = Field(description="Power usage effectiveness of the building.")
+    price_per_kwh: Amount = Field(description="Price of a kWh, exact decimal in `currency`.")
+    currency: str = Field(description="ISO 4217 code.")
+
+
+class PlanInputs(ResponsePart):
+    """What the estimate was made for, resolved."""
+
+    model: ModelEcho
+    gpu: GpuEcho
+    engine: EngineEcho
+    parallelism: ParallelismEcho
+    precision: PrecisionEcho
+    memory: MemoryEcho
+    workload: WorkloadEcho | None = Field(description="Lengths and load; null where none was given.")
+    slo: SloEcho | None = Field(description="Targets; null where none were given.")
+    speculative: SpeculativeEcho | None = Field(description="Speculative decoding; null when off.")
+    lora: LoraEcho | None = Field(description="Adapters; null when none.")
+    mtp_layers_loaded: int = Field(description="Multi-token prediction layers held in memory, count.")
+    power: PowerEcho | None = Field(description="Price of electricity; null when not counted.")
+
+    @classmethod
+    def of(cls, plan: Plan) -> "PlanInputs":
+        """The echo of a plan."""
+        engine, parallelism = plan.engine, plan.parallelism
+        return cls(
+            model=ModelEcho.of(plan.model),
+            gpu=GpuEcho.of(plan.gpu),
+            engine=EngineEcho(
+                slug=engine.slug, engine=engine.engine, engine_version=engine.engine_version, kind=engine.kind
+            ),
+            parallelism=ParallelismEcho(**asdict(parallelism), gpus=parallelism.gpus),
+            precision=PrecisionEcho(**asdict(plan.precision)),
+            memory=MemoryEcho(**asdict(plan.memory)),
+            workload=_workload(plan),
+            slo=SloEcho(**asdict(plan.slo)) if plan.slo else None,
+            speculative=SpeculativeEcho(**asdict(plan.speculative)) if plan.speculative else None,
+            lora=LoraEcho(**asdict(plan.lora)) if plan.lora else None,
+            mtp_layers_loaded=plan.mtp_layers_loaded,
+            power=PowerEcho(**asdict(plan.power)) if plan.power else None,
+        )
+
+
+def _workload(plan: Plan) -> WorkloadEcho | None:
+    if plan.workload is None:
+        return None
+    return WorkloadEcho(**asdict(plan.workload), batch_sizes=list(plan.batch_sizes))
+
+
+class PlanAnswer(Answer):
+    """What every estimate of a plan answers beside its own figures."""
+
+    inputs: PlanInputs
+
+
+def plan_parts(plan: Plan, *, steps: Iterable[Step], explain: bool, **more: list[str]) -> dict[str, Any]:
+    """Keyword arguments of `PlanAnswer` that come from the plan.
+
+    Args:
+        plan: the resolved plan.
+        steps: steps of the calculation; read only when `explain` is true.
+        explain: whether the request asked for the working.
+        more: further `assumptions`, `warnings` and `not_modelled`.
+    """
+    common = common_parts(plan, catalog_revision=plan.catalog_revision, steps=steps, explain=explain, **more)
+    return {"inputs": PlanInputs.of(plan), **common}

@@ -1,0 +1,139 @@
+"""Resolves the model of a request: a catalog row, a catalog row with another cache, a config.json, or a shape."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import orjson
+from django.utils.translation import gettext as _
+
+from estimator.engine.architecture import Architecture, architecture_from_shape, from_dict, override_cache, read_config
+from estimator.engine.errors import EngineError, UnknownArchitectureError
+from estimator.resolvers.choices import ModelChoice, ModelOverride, ModelShape
+from estimator.resolvers.collect import unknown_slug
+from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
+from estimator.resolvers.issues import near_matches
+from estimator.resolvers.plan import Checkpoint, Provenance, ResolvedModel
+
+DEFAULT_LATENT_ROPE_DIM = 64
+
+
+def resolve_model(choice: ModelChoice, facts: Facts, path: tuple[str, ...] = ("model",)) -> ResolvedModel:
+    """The model with its architecture.
+
+    Args:
+        choice: exactly one of slug, config and shape.
+        facts: where catalog rows come from.
+        path: place in the request, for pointers.
+
+    Raises:
+        ResolutionError: unknown slug.
+        UnknownArchitectureError: a config whose model_type has no rule (field `model.config.model_type`).
+        InvalidInputError, MissingFigureError: a config or shape that cannot be (field is the dotted place).
+    """
+    if choice.slug is not None:
+        return _from_catalog(choice.slug, choice.override, facts, path)
+    if choice.config is not None:
+        return _from_config(choice.config, choice.name, path)
+    if choice.shape is not None:
+        return _from_shape(choice.shape, choice.name)
+    raise ValueError("a model choice needs a slug, a config or a shape")
+
+
+def model_provenance(model: ResolvedModel, facts: Facts) -> tuple[Provenance, ...]:
+    """Where the architecture is from."""
+    what, unit = "model.architecture", "1"
+    if model.slug is not None:
+        row = facts.row("model", model.slug)
+        source, date = str(row.get("source") or "catalog"), row.get("source_date")
+        return (Provenance(what=what, value=model.slug, unit=unit, source=source, date=date),)
+    if model.config_sha256 is not None:
+        source = "config.json of the request, sha256 " + model.config_sha256
+        return (Provenance(what=what, value=model.architecture.family, unit=unit, source=source),)
+    return (Provenance(what=what, value="inline", unit=unit, source="request"),)
+
+
+def _from_catalog(slug: str, override: ModelOverride | None, facts: Facts, path: tuple[str, ...]) -> ResolvedModel:
+    try:
+        row = facts.row("model", slug)
+    except UnknownSlugError as error:
+        raise unknown_slug(error, path, near_matches(slug, facts.slugs("model"))) from None
+    model = facts.derived(("resolved_model", slug), lambda: _of_row(row))
+    return model if override is None else _overridden(model, override)
+
+
+def _of_row(row: FactRow) -> ResolvedModel:
+    return ResolvedModel(
+        slug=row["slug"],
+        name=row["name"],
+        architecture=from_dict(row["architecture"]),
+        checkpoints=tuple(
+            Checkpoint(
+                precision=checkpoint["precision"],
+                stored_weight_bytes=checkpoint["stored_weight_bytes"],
+                source=checkpoint.get("source", ""),
+            )
+            for checkpoint in row.get("checkpoints", ())
+        ),
+        context_window_tokens=row.get("context_window_tokens"),
+        config_sha256=row.get("config_sha256") or None,
+    )
+
+
+def _overridden(model: ResolvedModel, override: ModelOverride) -> ResolvedModel:
+    architecture = override_cache(
+        model.architecture,
+        kv_heads=override.kv_heads,
+        window_tokens=override.window_tokens,
+        latent_rank=override.latent_rank,
+        latent_rope_dim=override.latent_rope_dim or DEFAULT_LATENT_ROPE_DIM,
+    )
+    given = {field.name: getattr(override, field.name) for field in fields(override)}
+    return ResolvedModel(
+        slug=model.slug,
+        name=model.name,
+        architecture=architecture,
+        checkpoints=model.checkpoints,
+        context_window_tokens=override.context_window_tokens or model.context_window_tokens,
+        config_sha256=model.config_sha256,
+        override={name: value for name, value in given.items() if value is not None},
+    )
+
+
+def _from_config(config: Mapping[str, Any], name: str | None, path: tuple[str, ...]) -> ResolvedModel:
+    try:
+        architecture: Architecture = read_config(config)
+    except UnknownArchitectureError as error:
+        error.field = ".".join((*path, "config", "model_type"))
+        raise
+    except EngineError as error:
+        if error.field:
+            error.field = ".".join((*path, error.field))
+        raise
+    return ResolvedModel(
+        slug=None,
+        name=name or _("model of the config given"),
+        architecture=architecture,
+        context_window_tokens=architecture.max_context_tokens,
+        config_sha256=config_sha256(config),
+    )
+
+
+def _from_shape(shape: ModelShape, name: str | None) -> ResolvedModel:
+    values = asdict(shape)
+    values["max_context_tokens"] = values.pop("context_window_tokens")
+    values["experts"] = shape.experts or 0
+    values["experts_per_token"] = shape.experts_per_token or 0
+    values["latent_rope_dim"] = shape.latent_rope_dim or DEFAULT_LATENT_ROPE_DIM
+    return ResolvedModel(
+        slug=None,
+        name=name or _("model of the shape given"),
+        architecture=architecture_from_shape(**values),
+        context_window_tokens=shape.context_window_tokens,
+    )
+
+
+def config_sha256(config: Mapping[str, Any]) -> str:
+    """sha256 of a config as canonical JSON (sorted keys, no spaces), hexadecimal."""
+    return hashlib.sha256(orjson.dumps(config, option=orjson.OPT_SORT_KEYS)).hexdigest()
