@@ -1,4 +1,4 @@
-"""How many sequences an engine admits: by the room it reserves for them, and by what its memory setting is a share of."""
+"""How many sequences an engine admits: by the room it reserves for them, and by what its memory share is of."""
 
 import dataclasses
 
