@@ -53,11 +53,6 @@ class Folded:
     burst_weight: Any
     pipeline_bubble: Any
     batched_tokens: Any
-    stored_windows: tuple[Any, ...]
-    stored_bytes: tuple[Any, ...]
-    state_bytes: Any
-    max_sequences: Any
-    reserved_share: Any
 
 
 def fold(
@@ -66,7 +61,6 @@ def fold(
     serving: ServingConstants,
     constants: OperatorConstants = DEFAULT_OPERATORS,
     *,
-    max_num_seqs: int | None = None,
     max_batched_tokens: int | None = None,
 ) -> tuple[Folded, tuple[str, ...]]:
     """Folds one key; also the parts that no measurement of this GPU stands behind, in words.
@@ -76,7 +70,6 @@ def fold(
         gpu: bandwidth, peaks, kernel family, link.
         serving: constants of the engine profile.
         constants: constants of the operator model.
-        max_num_seqs: override of the engine's limit of running sequences per attention-data rank.
         max_batched_tokens: override of the tokens one prefill step may hold.
 
     Raises:
@@ -84,7 +77,7 @@ def fold(
 
     Source: 03-engine 1.2-1.4.
     """
-    return _Folder(layout, gpu, serving, constants).fold(max_num_seqs, max_batched_tokens)
+    return _Folder(layout, gpu, serving, constants).fold(max_batched_tokens)
 
 
 class _Folder:
@@ -99,7 +92,7 @@ class _Folder:
         self.weight_bandwidth = gpu.memory_bandwidth_bytes_per_s * serving.bandwidth_factor
         self.bandwidth = gpu.memory_bandwidth_bytes_per_s
 
-    def fold(self, max_num_seqs: int | None, max_batched_tokens: int | None) -> tuple[Folded, tuple[str, ...]]:
+    def fold(self, max_batched_tokens: int | None) -> tuple[Folded, tuple[str, ...]]:
         layout, serving, constants = self.layout, self.serving, self.constants
         parallel = layout.parallelism
         links = exchange(layout, self.gpu, constants, serving.collective_latency_scale)
@@ -138,10 +131,6 @@ class _Folder:
             burst_weight=serving.burst_weight_w,
             pipeline_bubble=1.0 + constants.pipeline_offline_bubble * (parallel.pp - 1),
             batched_tokens=float(max_batched_tokens or serving.max_batched_tokens),
-            **_stored_slots(layout),
-            state_bytes=layout.state_bytes_per_sequence / parallel.pp,
-            max_sequences=float((max_num_seqs or serving.max_num_seqs) * parallel.dp),
-            reserved_share=serving.kv_reserved_share_of_output,
         )
         return folded, tuple(dict.fromkeys(self.doubts))
 
@@ -248,24 +237,6 @@ def _fill(width: float, row: KernelRow) -> float:
     if width <= 0:
         raise InvalidInputError("a matrix side of the model is 0", field="model")
     return width / (width + row.half_size)
-
-
-def _stored_slots(layout: RankLayout) -> dict[str, Any]:
-    slots: dict[float, float] = {inf: 0.0}
-    for group in layout.caches:
-        window = group.stored_window_tokens
-        slots[window] = slots.get(window, 0.0) + group.layers * group.stored_bytes_per_token
-        slots[inf] += group.layers * group.index_bytes_per_token
-    stages = layout.parallelism.pp
-    return {"stored_windows": tuple(slots), "stored_bytes": tuple(value / stages for value in slots.values())}
-
-
-def stored_bytes_per_sequence(folded: Folded, context_tokens: Any) -> Any:
-    """Cache and state bytes that one sequence of `context_tokens` keeps on the rank that holds it."""
-    total = folded.state_bytes
-    for window, stored in zip(folded.stored_windows, folded.stored_bytes, strict=True):
-        total = total + stored * np.minimum(context_tokens, window)
-    return total
 
 
 def decode_pass_s(folded: Folded, tokens: Any, context_tokens: Any) -> Any:

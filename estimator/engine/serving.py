@@ -5,17 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from estimator.engine.capacity import Capacity, admitted_sequences
 from estimator.engine.operators import (
     Folded,
     decode_pass_s,
     prefill_head_s,
     prefill_pass_s,
-    stored_bytes_per_sequence,
 )
-from estimator.engine.specs import ServingConstants, WorkloadMode
+from estimator.engine.specs import WorkloadMode
 
 _ITERATIONS = 4
-_MEAN_SHARE_OF_OUTPUT = 0.5
 _ONLINE = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM)
 
 
@@ -106,33 +105,7 @@ def step_s(folded: Folded, sequences: Any, context: Any) -> Any:
     return decode_pass_s(folded, micro, context) + folded.step_s + folded.per_sequence_s * micro
 
 
-def kv_budget_bytes(serving: ServingConstants, *, memory_bytes: Any, weight_bytes: Any) -> Any:
-    """Bytes of one rank that the engine gives to the cache where no start-up log tells the engine's own figures.
-
-    `u·memory − weights − reserve`, or `u·(memory − weights − reserve)` for engines whose setting is a share of the
-    free memory. Negative where the weights do not fit.
-
-    Source: 03-engine 1.4; TensorRT-LLM, `kv_cache_free_gpu_mem_fraction` in docs/source/performance/perf-overview.md.
-    """
-    if serving.utilization_of_free_memory:
-        return serving.memory_utilization * (memory_bytes - weight_bytes - serving.memory_reserve_bytes)
-    return serving.memory_utilization * memory_bytes - weight_bytes - serving.memory_reserve_bytes
-
-
-def capacity_sequences(folded: Folded, budget_bytes: Any, context: Any) -> Any:
-    """Sequences of mean length `context` that the cache admits over all attention-data ranks; 0 when none fits.
-
-    Args:
-        folded: folded constants.
-        budget_bytes: bytes of one rank that the engine gives to the cache.
-        context: cached tokens a sequence must have room for.
-    """
-    stored = stored_bytes_per_sequence(folded, context)
-    room = np.maximum(budget_bytes, 0.0) / np.maximum(stored, 1.0)
-    return folded.attention_dp * np.minimum(room, 1e12)
-
-
-def steady_state(folded: Folded, load: Load, budget_bytes: Any, mode: WorkloadMode) -> Steady:
+def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadMode) -> Steady:
     """The steady state of a workload; closed loop unless `mode` says otherwise.
 
     `TPOT = step + (B − 1)/output · ext / pp`: while one sequence decodes its tokens, each of the others is prefilled
@@ -142,15 +115,12 @@ def steady_state(folded: Folded, load: Load, budget_bytes: Any, mode: WorkloadMo
     Args:
         folded: constants of the key, broadcast over rows.
         load: lengths and concurrency.
-        budget_bytes: bytes of one rank that the engine gives to the cache.
+        capacity: sequences the cache and the engine admit.
         mode: closed_loop, open_loop, single_stream (online), offline, static_batch, decode_step.
 
     Source: 03-engine 1.4.
     """
-    reserved = load.context_tokens + (folded.reserved_share - _MEAN_SHARE_OF_OUTPUT) * load.output_tokens
-    capacity = capacity_sequences(folded, budget_bytes, reserved)
-    wanted = capacity if mode is WorkloadMode.OFFLINE else load.concurrency
-    admitted = np.minimum(np.minimum(wanted, capacity), folded.max_sequences)
+    admitted = admitted_sequences(capacity, load.concurrency, mode)
     prefill = prefill_times(folded, load.input_tokens - load.cached_tokens, load.cached_tokens)
     online = mode in _ONLINE
     decoding = admitted
@@ -168,7 +138,7 @@ def steady_state(folded: Folded, load: Load, budget_bytes: Any, mode: WorkloadMo
     )  # fmt: skip
     over = np.maximum(load.concurrency / np.maximum(admitted, 1e-9) - 1.0, 0.0)
     return Steady(
-        capacity=capacity,
+        capacity=capacity.cache_sequences,
         admitted=admitted,
         decoding=decoding,
         step_s=step,

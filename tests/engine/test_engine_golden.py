@@ -2,6 +2,7 @@
 
 import pytest
 
+from estimator.engine.capacity import capacity, storage
 from estimator.engine.operators import fold
 from estimator.engine.roofline import ceiling_floor, floor_prefill_s, floor_step_s
 from estimator.engine.serving import (
@@ -54,16 +55,18 @@ def evaluate(name):
         concurrency=float(inputs["conc"] or 2048),
         context_tokens=context_tokens(inputs["isl"], inputs["osl"]),
     )
-    state = steady_state(folded, load, budget - inputs["reserve_bytes"], mode)
-    return case, gpu, layout, folded, load, state, doubts
+    store = storage(layout, budget_bytes=budget - inputs["reserve_bytes"], max_num_seqs=serving.max_num_seqs)
+    room = capacity(store, load.context_tokens, load.output_tokens)
+    state = steady_state(folded, load, room, mode)
+    return case, gpu, layout, folded, load, room, state, doubts
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_golden_total_is_met_to_a_tenth_of_a_percent(name):
-    case, _, layout, folded, load, state, doubts = evaluate(name)
+    case, _, layout, folded, load, room, state, doubts = evaluate(name)
     found = {
         "weights_gb_per_rank": layout.weight_bytes / 1e9,
-        "cap_sequences": state.capacity,
+        "cap_sequences": room.cache_sequences,
         "B_decode": state.decoding,
         "t_decode_ms": state.step_s * 1e3,
         "t_prefill_ms": state.prefill.one_s * 1e3,
@@ -81,7 +84,7 @@ def test_every_golden_total_is_met_to_a_tenth_of_a_percent(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_golden_case_is_faster_than_its_ceiling(name):
-    _, gpu, layout, _, load, state, _ = evaluate(name)
+    _, gpu, layout, _, load, _, state, _ = evaluate(name)
     floor = ceiling_floor(layout, gpu)
     micro = state.decoding / min(layout.parallelism.pp, state.decoding)
     assert state.step_s > floor_step_s(floor, micro, load.context_tokens)

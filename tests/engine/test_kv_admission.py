@@ -4,8 +4,10 @@ import dataclasses
 
 import pytest
 
+from estimator.engine.capacity import capacity as cache_capacity
+from estimator.engine.capacity import kv_budget_bytes, storage
 from estimator.engine.operators import fold
-from estimator.engine.serving import Load, context_tokens, kv_budget_bytes, steady_state
+from estimator.engine.serving import Load, context_tokens, steady_state
 from estimator.engine.specs import Gpu, Parallelism, Precision, ServingConstants, WorkloadMode
 from estimator.engine.traffic import rank_layout
 from tests.engine.shapes import from_shape
@@ -35,7 +37,9 @@ def capacity(share):
         input_tokens=128.0, output_tokens=4096.0, concurrency=4096.0, context_tokens=context_tokens(128.0, 4096.0)
     )
     folded, _ = fold(layout, GPU, serving)
-    return steady_state(folded, load, 131072.0 * 42240, WorkloadMode.OFFLINE)
+    store = storage(layout, budget_bytes=131072.0 * 42240, max_num_seqs=2048, reserved_share=share)
+    limits = cache_capacity(store, load.context_tokens, load.output_tokens)
+    return steady_state(folded, load, limits, WorkloadMode.OFFLINE)
 
 
 def test_an_engine_that_never_evicts_admits_only_what_fits_to_its_end():

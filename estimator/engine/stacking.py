@@ -1,0 +1,41 @@
+"""Many folded keys as one value of arrays: the constants of a row are then a gather, not a loop."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+ValueT = TypeVar("ValueT")
+
+# What a missing slot holds, by field: a window without end and a cost of nothing.
+_PADDING = {"windows": np.inf, "log_miss": -1.0}
+
+
+def stack(values: Sequence[ValueT]) -> ValueT:
+    """One value whose fields are arrays of shape (keys,); tuples of slots are padded to the longest.
+
+    Args:
+        values: equal dataclasses whose fields are numbers or tuples of numbers; at least one.
+    """
+    first = values[0]
+    stacked: dict[str, Any] = {}
+    for spec in fields(first):  # type: ignore[arg-type]
+        column = [getattr(value, spec.name) for value in values]
+        if isinstance(column[0], tuple):
+            slots = max(len(entry) for entry in column)
+            padding = _PADDING.get(spec.name, 0.0)
+            padded = [(*entry, *([padding] * (slots - len(entry)))) for entry in column]
+            stacked[spec.name] = tuple(np.array(slot, dtype=np.float64) for slot in zip(*padded, strict=True))
+        else:
+            stacked[spec.name] = np.array(column, dtype=np.float64)
+    return type(first)(**stacked)
+
+
+def take(stacked: ValueT, index: Any) -> ValueT:
+    """The stacked value with its arrays gathered by `index`: one entry per row."""
+    taken: dict[str, Any] = {}
+    for spec in fields(stacked):  # type: ignore[arg-type]
+        value = getattr(stacked, spec.name)
+        taken[spec.name] = tuple(slot[index] for slot in value) if isinstance(value, tuple) else value[index]
+    return type(stacked)(**taken)
