@@ -164,7 +164,9 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Op
         max_num_seqs=key.max_num_seqs or serving.max_num_seqs,
         reserved_share=serving.kv_reserved_share_of_output,
     )
-    folded, doubts, unsupported = None, (), None
+    folded: Folded | None = None
+    doubts: tuple[str, ...] = ()
+    unsupported = None
     try:
         folded, doubts = fold(layout, key.gpu, serving, constants, max_batched_tokens=key.max_batched_tokens)
     except MissingFigureError as missing:
