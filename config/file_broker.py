@@ -20,15 +20,15 @@ from kombu.utils.json import dumps, loads
 _LEFTOVER_AFTER_S = 3600.0
 
 
-class Channel(filesystem.Channel):  # type: ignore[misc]  # kombu is untyped
+class Channel(filesystem.Channel):
     """Publishes by rename and takes by rename; both are atomic within one file system."""
 
-    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:
+    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]  # kombu disagrees
         # Wall-clock time sorts across processes and restarts; kombu's monotonic one starts anew with the machine.
         name = f"{time.time_ns():020d}_{uuid.uuid4().hex}.{queue}.msg"
         _write_whole(Path(self.data_folder_in) / name, dumps(payload).encode())
 
-    def _get(self, queue: str) -> Any:
+    def _get(self, queue: str, timeout: Any = None) -> Any:
         folder, suffix = Path(self.data_folder_in), f".{queue}.msg"
         for name in sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(suffix)):
             if name.partition(".")[2] != suffix[1:]:
@@ -47,7 +47,7 @@ class Channel(filesystem.Channel):  # type: ignore[misc]  # kombu is untyped
     def get_table(self, exchange: str) -> list[filesystem.exchange_queue_t]:
         """The queues bound to the exchange."""
         try:
-            rows = loads(self._exchange_file(exchange).read_text())
+            rows = loads(self._table_file(exchange).read_text())
         except FileNotFoundError:
             return []
         return [filesystem.exchange_queue_t(*row) for row in rows]
@@ -61,8 +61,12 @@ class Channel(filesystem.Channel):  # type: ignore[misc]  # kombu is untyped
         row = filesystem.exchange_queue_t(routing_key or "", pattern or "", queue or "")
         self._change_table(exchange, lambda rows: [other for other in rows if other != row])
 
+    def _table_file(self, exchange: str) -> Path:
+        file: Path = self._exchange_file(exchange)  # type: ignore[no-untyped-call]  # kombu's check of the name
+        return file
+
     def _change_table(self, exchange: str, change: Callable[[list[Any]], list[Any]]) -> None:
-        file = self._exchange_file(exchange)
+        file = self._table_file(exchange)
         with (file.parent / ".lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             before = self.get_table(exchange)
@@ -71,7 +75,7 @@ class Channel(filesystem.Channel):  # type: ignore[misc]  # kombu is untyped
                 _write_whole(file, dumps(after).encode())
 
 
-class Transport(filesystem.Transport):  # type: ignore[misc]  # kombu is untyped
+class Transport(filesystem.Transport):
     """The transport, polled every 0.1 s: a woken worker starts that much later at most."""
 
     Channel = Channel

@@ -6,10 +6,12 @@ lies within the period (a sliding window counter).
 """
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.core.cache import cache
 from rest_framework.request import Request
+from rest_framework.settings import api_settings
 from rest_framework.throttling import AnonRateThrottle, ScopedRateThrottle, SimpleRateThrottle, UserRateThrottle
 
 if TYPE_CHECKING:
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
 
 class _WindowCounter(SimpleRateThrottle):
     wait_s: float | None = None
+    num_requests: int | None
+    duration: int | None
+
+    def get_rate(self) -> str | None:
+        """The rate of the scope as settings have it now, not as they had it when the class was made."""
+        rates: Mapping[str, Any] = api_settings.DEFAULT_THROTTLE_RATES
+        rate: str | None = rates[str(self.scope)]
+        return rate
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
         """Whether the request is within the rate; counts it if so."""

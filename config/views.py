@@ -8,7 +8,7 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
-from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
+from drf_spectacular.renderers import OpenApiJsonRenderer2, OpenApiYamlRenderer2
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from catalog.api.problems import NotFound
@@ -18,7 +18,7 @@ from config.api_errors import problem_response
 class SchemaView(SpectacularAPIView):
     """The OpenAPI 3.1 description; JSON, or YAML for `Accept: application/yaml`."""
 
-    renderer_classes = [OpenApiJsonRenderer, OpenApiYamlRenderer]
+    renderer_classes = [OpenApiJsonRenderer2, OpenApiYamlRenderer2]
 
 
 class DocsView(SpectacularSwaggerSplitView):

@@ -1,7 +1,6 @@
 """Content negotiation of the API: `Accept` chooses among what a view offers and never refuses an answer."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from django.http import Http404
 from rest_framework.exceptions import NotAcceptable
@@ -14,13 +13,14 @@ class NeverNotAcceptable(DefaultContentNegotiation):
     """Falls back to the view's first renderer, so that no request fails with 406."""
 
     def select_renderer(
-        self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
         """The renderer and media type of the answer."""
-        first: Any = renderers[0]
-        if len(renderers) > 1:
+        offered = list(renderers)
+        if len(offered) > 1:
             try:
-                return super().select_renderer(request, renderers, format_suffix)
+                chosen: tuple[BaseRenderer, str] = super().select_renderer(request, offered, format_suffix)
+                return chosen
             except (NotAcceptable, Http404):
                 pass
-        return first, first.media_type
+        return offered[0], str(offered[0].media_type)

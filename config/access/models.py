@@ -5,6 +5,7 @@ from datetime import datetime
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 
@@ -34,3 +35,7 @@ class ApiToken(models.Model):
     def is_valid_at(self, moment: datetime) -> bool:
         """Whether the token is neither revoked nor expired at this moment."""
         return self.revoked_at is None and (self.expires_at is None or moment < self.expires_at)
+
+    def is_valid_now(self) -> bool:
+        """Whether the token works at this moment."""
+        return self.is_valid_at(timezone.now())

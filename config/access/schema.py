@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # untyped library hook
+class BearerScheme(OpenApiAuthenticationExtension):
     """The bearer token."""
 
     target_class = "config.access.authentication.BearerAuthentication"

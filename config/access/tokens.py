@@ -5,11 +5,10 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import Q
 from django.utils import timezone
 
-from config.access.models import ApiToken
+from config.access.models import ApiToken, User
 
 PREFIX = "afo_"
 _RANDOM_BYTES = 32
@@ -19,7 +18,7 @@ _USE_WRITTEN_EVERY = timedelta(minutes=1)
 
 
 def issue_token(
-    user: AbstractBaseUser, name: str, *, scopes: Sequence[str] = (), expires_at: datetime | None = None
+    user: User, name: str, *, scopes: Sequence[str] = (), expires_at: datetime | None = None
 ) -> tuple[ApiToken, str]:
     """The stored token and its text, which cannot be had again: only its sha256 is kept."""
     text = PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)

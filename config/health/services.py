@@ -25,8 +25,15 @@ def forget(worker: str) -> None:
     WorkerHeartbeat.objects.filter(worker=worker).delete()
 
 
-def newest_beat() -> tuple[datetime, float] | None:
-    """Time (UTC) and age (s) of the newest heartbeat; None if no worker ever beat."""
+def newest_beat(worker_suffix: str = "") -> tuple[datetime, float] | None:
+    """Time (UTC) and age (s) of the newest heartbeat of workers whose name ends so; None if there is none."""
     age = ExpressionWrapper(Now() - F("beaten_at"), output_field=DurationField())
-    row = WorkerHeartbeat.objects.annotate(age=age).order_by("-beaten_at").values_list("beaten_at", "age").first()
+    beats = WorkerHeartbeat.objects.filter(worker__endswith=worker_suffix).annotate(age=age)
+    row = beats.order_by("-beaten_at").values_list("beaten_at", "age").first()
     return None if row is None else (row[0], row[1].total_seconds())
+
+
+def beat_age_s(worker_suffix: str) -> float | None:
+    """Age (s) of the newest heartbeat of workers whose name ends so; None if there is none."""
+    newest = newest_beat(worker_suffix)
+    return None if newest is None else newest[1]

@@ -1,11 +1,12 @@
 """Settings that hold everywhere; dev, test and prod say what differs."""
 
 from pathlib import Path
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
 from config import env
-from config.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS, THROTTLE_RATES  # noqa: F401  settings
+from config.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401  settings
 from config.settings.unfold import UNFOLD  # noqa: F401  settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -89,7 +90,7 @@ STATIC_URL = "/static/"
 # A connection per request costs more than most requests do (2 ms); health checks replace those that died.
 DATABASE_PERSISTENCE = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
 
-CACHES = {
+CACHES: dict[str, Any] = {
     "default": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "OPTIONS": {"MAX_ENTRIES": 20_000},
@@ -111,7 +112,7 @@ AFORO_MAX_BODY_BYTES = env.integer("AFORO_MAX_BODY_BYTES", 2 * 1024 * 1024, at_l
 AFORO_MAX_SWEEP_ROWS = env.integer("AFORO_MAX_SWEEP_ROWS", 2_000_000, at_least=1)
 AFORO_BROKER_URL = env.broker("AFORO_BROKER_URL", (DATA_DIR / "broker").as_uri())
 
-LOGGING = {
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {

@@ -3,8 +3,9 @@
 from urllib.parse import quote
 
 from config import env
+from config.settings.api import THROTTLE_RATES
 from config.settings.base import *  # noqa: F403  settings modules are layered by star import
-from config.settings.base import DATA_DIR, DATABASE_PERSISTENCE, THROTTLE_RATES
+from config.settings.base import DATA_DIR, DATABASE_PERSISTENCE
 
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 

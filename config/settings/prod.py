@@ -1,5 +1,7 @@
 """Production: nothing has a convenient default, what is missing stops the start."""
 
+from pathlib import Path
+
 from config import env
 from config.settings.base import *  # noqa: F403  settings modules are layered by star import
 from config.settings.base import DATA_DIR, DATABASE_PERSISTENCE, LOGGING
@@ -13,7 +15,7 @@ DATABASES = {"default": env.database("DATABASE_URL") | DATABASE_PERSISTENCE}
 AFORO_BROKER_URL = env.broker("AFORO_BROKER_URL")
 LOGGING["handlers"]["stderr"]["formatter"] = env.choice("AFORO_LOG_FORMAT", "json", ["text", "json"])
 
-STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT = Path(env.text("AFORO_STATIC_DIR", str(DATA_DIR / "static")))
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},

@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 
 from config import env
+from config.settings.api import THROTTLE_RATES
 from config.settings.base import *  # noqa: F403  settings modules are layered by star import
-from config.settings.base import THROTTLE_RATES
 
 DEBUG = False
 SECRET_KEY = "tests-only-not-a-secret"

