@@ -17,6 +17,9 @@ arcee vocab_size=32000 hidden_size=2560 intermediate_size=18432 num_hidden_layer
     max_position_embeddings=4096 tie_word_embeddings=false
 aya_vision tie_word_embeddings=true
 baichuan tie_word_embeddings=false
+bamba vocab_size=128000 tie_word_embeddings=false hidden_size=4096 intermediate_size=14336 num_hidden_layers=32
+    num_attention_heads=32 num_key_value_heads=8 max_position_embeddings=262144 mamba_n_heads=128 mamba_d_head=auto
+    mamba_n_groups=1 mamba_d_state=256 mamba_d_conv=4 mamba_expand=2 mamba_conv_bias=true
 bloom vocab_size=250880 hidden_size=64 n_layer=2 n_head=8 tie_word_embeddings=true
 chatglm tie_word_embeddings=false add_qkv_bias=true
 code_llama vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
@@ -27,7 +30,29 @@ cohere vocab_size=256000 hidden_size=8192 intermediate_size=22528 num_hidden_lay
 cohere2 vocab_size=256000 hidden_size=8192 intermediate_size=22528 num_hidden_layers=40 num_attention_heads=64
     max_position_embeddings=8192 tie_word_embeddings=true sliding_window=4096
 cohere2_vision tie_word_embeddings=true
+dbrx d_model=2048 n_heads=16 n_layers=24 max_seq_len=2048 vocab_size=32000 tie_word_embeddings=false
 deepseek tie_word_embeddings=false
+deepseek_ref vocab_size=129280 hidden_size=4096 moe_intermediate_size=2048 num_hidden_layers=43
+    num_attention_heads=64 num_key_value_heads=1 head_dim=512 q_lora_rank=1024 num_experts_per_tok=6
+    n_routed_experts=256 n_shared_experts=1 max_position_embeddings=1048576 hc_mult=4 sliding_window=128 o_groups=8
+    o_lora_rank=1024 index_n_heads=64 index_head_dim=128 index_topk=512 tie_word_embeddings=false
+deepseek_v2 vocab_size=102400 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false first_k_dense_replace=0 kv_lora_rank=512 q_lora_rank=1536
+    n_routed_experts=64 n_shared_experts=2 qk_nope_head_dim=128 qk_rope_head_dim=64 v_head_dim=128
+    moe_intermediate_size=1407
+deepseek_v3 vocab_size=129280 hidden_size=7168 intermediate_size=18432 moe_intermediate_size=2048
+    num_hidden_layers=61 num_attention_heads=128 num_key_value_heads=128 n_shared_experts=1 n_routed_experts=256
+    kv_lora_rank=512 q_lora_rank=1536 qk_rope_head_dim=64 v_head_dim=128 qk_nope_head_dim=128 num_experts_per_tok=8
+    first_k_dense_replace=3 max_position_embeddings=4096 tie_word_embeddings=false
+deepseek_v32 vocab_size=129280 hidden_size=7168 intermediate_size=18432 moe_intermediate_size=2048
+    num_hidden_layers=61 num_attention_heads=128 num_key_value_heads=128 n_shared_experts=1 n_routed_experts=256
+    kv_lora_rank=512 q_lora_rank=1536 qk_rope_head_dim=64 v_head_dim=128 qk_nope_head_dim=128 num_experts_per_tok=8
+    max_position_embeddings=163840 tie_word_embeddings=false index_topk=2048 index_head_dim=128 index_n_heads=64
+    head_dim=64 first_k_dense_replace=3
+deepseek_v4 vocab_size=129280 hidden_size=4096 moe_intermediate_size=2048 num_hidden_layers=43
+    num_attention_heads=64 num_key_value_heads=1 head_dim=512 q_lora_rank=1024 num_experts_per_tok=6
+    n_routed_experts=256 n_shared_experts=1 max_position_embeddings=1048576 hc_mult=4 sliding_window=128 o_groups=8
+    o_lora_rank=1024 index_n_heads=64 index_head_dim=128 index_topk=512 tie_word_embeddings=false
 dots1 vocab_size=152064 hidden_size=4608 intermediate_size=10944 moe_intermediate_size=1408 num_hidden_layers=62
     num_attention_heads=32 num_key_value_heads=32 first_k_dense_replace=0 max_position_embeddings=2048
     tie_word_embeddings=false sliding_window=4096 max_window_layers=62
@@ -43,6 +68,11 @@ exaone4 vocab_size=102400 hidden_size=4096 intermediate_size=16384 num_hidden_la
     sliding_window_pattern=4
 falcon vocab_size=65024 hidden_size=4544 num_hidden_layers=32 num_attention_heads=71 multi_query=true
     parallel_attn=true max_position_embeddings=2048 tie_word_embeddings=true
+falcon_h1 vocab_size=128000 tie_word_embeddings=false hidden_size=4096 intermediate_size=14336 num_hidden_layers=32
+    num_attention_heads=32 num_key_value_heads=8 max_position_embeddings=8192 mamba_d_ssm=1024 mamba_n_heads=128
+    mamba_d_head=auto mamba_n_groups=1 mamba_d_state=256 mamba_d_conv=4 mamba_expand=2 mamba_conv_bias=true
+falcon_mamba vocab_size=50280 hidden_size=768 state_size=16 num_hidden_layers=32 expand=2 conv_kernel=4
+    use_conv_bias=true time_step_rank=auto tie_word_embeddings=true
 flex_olmo vocab_size=100352 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=4096 tie_word_embeddings=false num_experts_per_tok=5 num_experts=7
 gemma vocab_size=256000 hidden_size=3072 intermediate_size=24576 num_hidden_layers=28 num_attention_heads=16
@@ -53,7 +83,14 @@ gemma3 tie_word_embeddings=true
 gemma3_text vocab_size=262208 hidden_size=2304 intermediate_size=9216 num_hidden_layers=26 num_attention_heads=8
     num_key_value_heads=4 head_dim=256 max_position_embeddings=131072 tie_word_embeddings=true sliding_window=4096
 gemma3n tie_word_embeddings=true
+gemma3n_text vocab_size=262400 hidden_size=2048 intermediate_size=16384 num_hidden_layers=35 num_attention_heads=8
+    num_key_value_heads=2 head_dim=256 max_position_embeddings=32768 tie_word_embeddings=true sliding_window=512
+    vocab_size_per_layer_input=262144 hidden_size_per_layer_input=256 altup_num_inputs=4 num_kv_shared_layers=15
+    laurel_rank=64
 gemma4 tie_word_embeddings=true
+gemma4_text vocab_size=262144 hidden_size=2304 intermediate_size=9216 num_hidden_layers=30 num_attention_heads=8
+    num_key_value_heads=4 head_dim=256 max_position_embeddings=131072 tie_word_embeddings=true sliding_window=512
+    vocab_size_per_layer_input=262144 hidden_size_per_layer_input=256 num_kv_shared_layers=0
 glm vocab_size=151552 hidden_size=4096 intermediate_size=13696 num_hidden_layers=40 num_attention_heads=32
     num_key_value_heads=2 head_dim=128 max_position_embeddings=131072 tie_word_embeddings=false attention_bias=true
 glm4 vocab_size=151552 hidden_size=4096 intermediate_size=13696 num_hidden_layers=40 num_attention_heads=32
@@ -61,8 +98,17 @@ glm4 vocab_size=151552 hidden_size=4096 intermediate_size=13696 num_hidden_layer
 glm4_moe vocab_size=151552 hidden_size=4096 intermediate_size=10944 num_hidden_layers=46 num_attention_heads=96
     num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false moe_intermediate_size=1408
     num_experts_per_tok=8 n_shared_experts=1 n_routed_experts=128 first_k_dense_replace=1
+glm4_moe_lite vocab_size=154880 hidden_size=2048 intermediate_size=10240 moe_intermediate_size=1536
+    num_hidden_layers=47 num_attention_heads=20 num_key_value_heads=20 n_shared_experts=1 n_routed_experts=64
+    kv_lora_rank=512 q_lora_rank=768 qk_rope_head_dim=64 v_head_dim=256 qk_nope_head_dim=192 num_experts_per_tok=4
+    max_position_embeddings=202752 tie_word_embeddings=false
 glm4v tie_word_embeddings=false
 glm4v_moe tie_word_embeddings=false
+glm_moe_dsa vocab_size=154880 hidden_size=6144 intermediate_size=12288 moe_intermediate_size=2048
+    num_hidden_layers=78 num_attention_heads=64 num_key_value_heads=64 n_shared_experts=1 n_routed_experts=256
+    kv_lora_rank=512 q_lora_rank=2048 qk_rope_head_dim=64 v_head_dim=256 qk_nope_head_dim=192 num_experts_per_tok=8
+    max_position_embeddings=202752 tie_word_embeddings=false index_topk=2048 index_head_dim=128 index_n_heads=32
+    head_dim=64 first_k_dense_replace=3
 gpt2 vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 tie_word_embeddings=true
 gpt_bigcode vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 multi_query=true
     tie_word_embeddings=true
@@ -78,46 +124,108 @@ granite vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_lay
     max_position_embeddings=2048 tie_word_embeddings=false
 granitemoe vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false num_local_experts=8 num_experts_per_tok=2
+granitemoehybrid vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32
+    num_attention_heads=32 max_position_embeddings=2048 tie_word_embeddings=false num_local_experts=8
+    num_experts_per_tok=2 shared_intermediate_size=1024 mamba_n_heads=128 mamba_n_groups=1 mamba_d_state=256
+    mamba_d_head=auto mamba_d_conv=4 mamba_expand=2 mamba_conv_bias=true
 granitemoeshared vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32
     num_attention_heads=32 max_position_embeddings=2048 tie_word_embeddings=false num_local_experts=8
     num_experts_per_tok=2 shared_intermediate_size=0
 grok-1 tie_word_embeddings=true
 helium vocab_size=48000 hidden_size=2560 intermediate_size=7040 num_hidden_layers=24 num_attention_heads=20
     num_key_value_heads=20 head_dim=128 max_position_embeddings=4096 tie_word_embeddings=false
+hunyuan vocab_size=290943 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false num_experts=1 moe_topk=1
 hunyuan_v1_dense vocab_size=290943 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32
     num_attention_heads=32 max_position_embeddings=2048 tie_word_embeddings=false
+hunyuan_v1_moe vocab_size=290943 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32
+    num_attention_heads=32 max_position_embeddings=2048 tie_word_embeddings=false num_experts=1 moe_topk=1
 idefics3 tie_word_embeddings=false
 internlm bias=true tie_word_embeddings=false
 internlm2 bias=true tie_word_embeddings=false
 internlm3 vocab_size=128512 hidden_size=4096 intermediate_size=10240 num_hidden_layers=48 num_attention_heads=32
     num_key_value_heads=2 max_position_embeddings=32768 tie_word_embeddings=false head_dim=128
 internvl tie_word_embeddings=true
+jamba vocab_size=65536 tie_word_embeddings=false hidden_size=4096 intermediate_size=14336 num_hidden_layers=32
+    num_attention_heads=32 num_key_value_heads=8 max_position_embeddings=262144 num_experts_per_tok=2 num_experts=16
+    expert_layer_period=2 expert_layer_offset=1 attn_layer_period=8 attn_layer_offset=4 mamba_d_state=16
+    mamba_d_conv=4 mamba_expand=2 mamba_dt_rank=auto mamba_conv_bias=true
+kimi_k2 vocab_size=129280 hidden_size=7168 intermediate_size=18432 moe_intermediate_size=2048 num_hidden_layers=61
+    num_attention_heads=128 num_key_value_heads=128 n_shared_experts=1 n_routed_experts=256 kv_lora_rank=512
+    q_lora_rank=1536 qk_rope_head_dim=64 v_head_dim=128 qk_nope_head_dim=128 num_experts_per_tok=8
+    first_k_dense_replace=3 max_position_embeddings=4096 tie_word_embeddings=false num_nextn_predict_layers=0
 kimi_k25 tie_word_embeddings=true
+kimi_linear vocab_size=163840 hidden_size=2304 intermediate_size=9216 moe_intermediate_size=1024
+    num_hidden_layers=27 num_attention_heads=32 num_key_value_heads=32 n_shared_experts=1 kv_lora_rank=512
+    qk_rope_head_dim=64 v_head_dim=128 qk_nope_head_dim=128 num_experts_per_tok=8 max_position_embeddings=1048576
+    tie_word_embeddings=false num_local_experts=256 linear_head_dim=128 linear_num_heads=32 linear_conv_kernel_dim=4
+lfm2 vocab_size=65536 hidden_size=2560 intermediate_size=12288 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=8 max_position_embeddings=128000 tie_word_embeddings=true conv_L_cache=3
+    block_multiple_of=256 block_ffn_dim_multiplier=1.0 block_auto_adjust_ff_dim=true
+lfm2_moe vocab_size=65536 hidden_size=2048 intermediate_size=7168 moe_intermediate_size=1792 num_hidden_layers=32
+    tie_word_embeddings=true max_position_embeddings=128000 num_attention_heads=32 num_key_value_heads=8
+    conv_L_cache=3 num_dense_layers=2 num_experts_per_tok=4 num_experts=32
 llama vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false
 llama4 tie_word_embeddings=false
+llama4_text vocab_size=202048 hidden_size=5120 intermediate_size=8192 intermediate_size_mlp=16384
+    num_hidden_layers=48 num_attention_heads=40 num_key_value_heads=8 head_dim=128 max_position_embeddings=131072
+    tie_word_embeddings=false num_experts_per_tok=1 num_local_experts=16 interleave_moe_layer_step=1
+    use_qk_norm=true no_rope_layer_interval=4 attention_chunk_size=8192
 llava tie_word_embeddings=false
 llava_next tie_word_embeddings=false
 llava_onevision tie_word_embeddings=false
+longcat_flash vocab_size=131072 hidden_size=6144 num_layers=28 num_attention_heads=64 max_position_embeddings=131072
+    tie_word_embeddings=false ffn_hidden_size=12288 q_lora_rank=1536 kv_lora_rank=512 qk_nope_head_dim=128
+    qk_rope_head_dim=64 head_dim=64 v_head_dim=128 moe_topk=12 n_routed_experts=512 zero_expert_num=256
+    expert_ffn_hidden_size=2048
+mamba vocab_size=50280 hidden_size=768 state_size=16 num_hidden_layers=32 expand=2 conv_kernel=4 use_conv_bias=true
+    time_step_rank=auto tie_word_embeddings=true
+mamba2 num_heads=128 head_dim=64 vocab_size=32768 hidden_size=4096 state_size=128 num_hidden_layers=64 expand=2
+    conv_kernel=4 n_groups=8 use_conv_bias=true time_step_rank=auto tie_word_embeddings=false
 mimo tie_word_embeddings=false
+mimo_v2_flash vocab_size=152576 hidden_size=4096 intermediate_size=16384 num_hidden_layers=48 num_attention_heads=64
+    num_key_value_heads=4 max_position_embeddings=131072 tie_word_embeddings=false moe_intermediate_size=2048
+    num_experts_per_tok=8 n_routed_experts=256 head_dim=192 v_head_dim=128 sliding_window=129
 minicpm tie_word_embeddings=true
+minicpm3 vocab_size=73448 hidden_size=2560 intermediate_size=6400 num_hidden_layers=62 num_attention_heads=40
+    num_key_value_heads=40 max_position_embeddings=32768 tie_word_embeddings=true kv_lora_rank=256 q_lora_rank=768
+    qk_nope_head_dim=64 qk_rope_head_dim=32
+minimax vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false num_experts_per_tok=2
+    num_local_experts=8
+minimax_m1 vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false num_experts_per_tok=2
+    num_local_experts=8
 minimax_m2 vocab_size=200064 hidden_size=3072 intermediate_size=1536 num_hidden_layers=62 num_attention_heads=48
     num_key_value_heads=8 head_dim=128 max_position_embeddings=196608 tie_word_embeddings=false
     num_experts_per_tok=8 num_local_experts=256
+minimax_m3 vocab_size=200064 hidden_size=6144 intermediate_size=3072 num_hidden_layers=60 num_attention_heads=64
+    num_key_value_heads=4 head_dim=128 max_position_embeddings=524288 tie_word_embeddings=false
+    num_experts_per_tok=4 num_local_experts=128 dense_intermediate_size=12288 shared_intermediate_size=3072
+    index_n_heads=4 index_head_dim=128
 minimax_m3_vl tie_word_embeddings=false
+minimax_m3_vl_text vocab_size=200064 hidden_size=6144 intermediate_size=3072 num_hidden_layers=60
+    num_attention_heads=64 num_key_value_heads=4 head_dim=128 max_position_embeddings=524288
+    tie_word_embeddings=false num_experts_per_tok=4 num_local_experts=128 dense_intermediate_size=12288
+    shared_intermediate_size=3072 index_n_heads=4 index_head_dim=128
 ministral vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false sliding_window=4096
 ministral3 vocab_size=131072 hidden_size=4096 intermediate_size=14336 num_hidden_layers=34 num_attention_heads=32
     num_key_value_heads=8 head_dim=128 max_position_embeddings=262144 tie_word_embeddings=false
 mistral vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false sliding_window=4096
-mistral3 tie_word_embeddings=true
+mistral3 spatial_merge_size=2 tie_word_embeddings=true
 mixtral vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false num_experts_per_tok=2
     num_local_experts=8
 mpt d_model=2048 n_heads=16 n_layers=24 expansion_ratio=4 max_seq_len=2048 vocab_size=50368 tie_word_embeddings=true
 nemotron vocab_size=256000 hidden_size=6144 intermediate_size=24576 num_hidden_layers=32 num_attention_heads=48
     max_position_embeddings=4096 tie_word_embeddings=false
+nemotron_h vocab_size=131072 hidden_size=4096 tie_word_embeddings=false num_attention_heads=32 num_key_value_heads=8
+    head_dim=128 max_position_embeddings=4096 intermediate_size=21504 ssm_state_size=128 mamba_num_heads=128
+    mamba_head_dim=64 n_groups=8 conv_kernel=4 expand=2 use_conv_bias=true n_routed_experts=8 n_shared_experts=1
+    moe_intermediate_size=7688 moe_shared_expert_intermediate_size=7688 num_experts_per_tok=2
 olmo vocab_size=50304 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false
 olmo2 vocab_size=50304 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
@@ -140,7 +248,8 @@ phi3 vocab_size=32064 hidden_size=3072 intermediate_size=8192 num_hidden_layers=
 phimoe vocab_size=32064 hidden_size=4096 intermediate_size=6400 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false num_experts_per_tok=2
     num_local_experts=16
-pixtral hidden_size=1024 intermediate_size=4096 num_hidden_layers=24 num_attention_heads=16
+pixtral hidden_size=1024 intermediate_size=4096 num_hidden_layers=24 num_attention_heads=16 num_channels=3
+    image_size=1024 patch_size=16
 qwen tie_word_embeddings=false
 qwen2 vocab_size=151936 hidden_size=4096 intermediate_size=22016 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=32 max_position_embeddings=32768 tie_word_embeddings=false sliding_window=4096
@@ -161,9 +270,23 @@ qwen3 vocab_size=151936 hidden_size=4096 intermediate_size=22016 num_hidden_laye
     max_window_layers=28
 qwen3_5 tie_word_embeddings=false
 qwen3_5_moe tie_word_embeddings=false
+qwen3_5_moe_text vocab_size=248320 hidden_size=2048 num_hidden_layers=40 num_attention_heads=16
+    num_key_value_heads=2 max_position_embeddings=32768 tie_word_embeddings=false head_dim=256
+    linear_conv_kernel_dim=4 linear_key_head_dim=128 linear_value_head_dim=128 linear_num_key_heads=16
+    linear_num_value_heads=32 moe_intermediate_size=512 shared_expert_intermediate_size=512 num_experts_per_tok=8
+    num_experts=256
+qwen3_5_text vocab_size=248320 hidden_size=4096 intermediate_size=12288 num_hidden_layers=32 num_attention_heads=16
+    num_key_value_heads=4 max_position_embeddings=32768 tie_word_embeddings=false head_dim=256
+    linear_conv_kernel_dim=4 linear_key_head_dim=128 linear_value_head_dim=128 linear_num_key_heads=16
+    linear_num_value_heads=32
 qwen3_moe vocab_size=151936 hidden_size=2048 intermediate_size=6144 num_hidden_layers=24 num_attention_heads=32
     num_key_value_heads=4 max_position_embeddings=32768 tie_word_embeddings=false sliding_window=4096
     decoder_sparse_step=1 moe_intermediate_size=768 num_experts_per_tok=8 num_experts=128
+qwen3_next vocab_size=151936 hidden_size=2048 intermediate_size=5632 num_hidden_layers=48 num_attention_heads=16
+    num_key_value_heads=2 max_position_embeddings=32768 tie_word_embeddings=false head_dim=256
+    linear_conv_kernel_dim=4 linear_key_head_dim=128 linear_value_head_dim=128 linear_num_key_heads=16
+    linear_num_value_heads=32 decoder_sparse_step=1 moe_intermediate_size=512 shared_expert_intermediate_size=512
+    num_experts_per_tok=10 num_experts=512
 qwen3_vl tie_word_embeddings=false
 qwen3_vl_moe tie_word_embeddings=false
 qwen3_vl_moe_text vocab_size=151936 hidden_size=2048 intermediate_size=5632 num_hidden_layers=24
@@ -174,16 +297,23 @@ qwen3_vl_text vocab_size=151936 hidden_size=4096 intermediate_size=22016 num_hid
 seed_oss vocab_size=155136 hidden_size=4096 intermediate_size=27648 num_hidden_layers=64 num_attention_heads=80
     num_key_value_heads=8 max_position_embeddings=524288 tie_word_embeddings=false attention_bias=true head_dim=128
 smollm3 vocab_size=128256 hidden_size=2048 intermediate_size=11008 num_hidden_layers=36 num_attention_heads=16
-    num_key_value_heads=4 max_position_embeddings=32768 tie_word_embeddings=true
+    num_key_value_heads=4 max_position_embeddings=32768 no_rope_layer_interval=4 tie_word_embeddings=true
 smolvlm tie_word_embeddings=false
 stablelm vocab_size=50304 intermediate_size=6912 hidden_size=2560 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=32 max_position_embeddings=4096 tie_word_embeddings=false
 starcoder2 vocab_size=49152 hidden_size=3072 intermediate_size=12288 num_hidden_layers=30 num_attention_heads=24
     num_key_value_heads=2 max_position_embeddings=4096 use_bias=true tie_word_embeddings=true
+step3p5 vocab_size=128815 hidden_size=4096 intermediate_size=11264 num_hidden_layers=45 num_attention_heads=64
+    num_key_value_heads=8 head_dim=128 max_position_embeddings=128000 tie_word_embeddings=false
+    num_experts_per_tok=8 num_local_experts=128 moe_intermediate_size=1280 n_routed_experts=288
+    share_expert_dim=1280
 vaultgemma vocab_size=256000 hidden_size=2304 intermediate_size=9216 num_hidden_layers=26 num_attention_heads=8
     num_key_value_heads=4 head_dim=256 max_position_embeddings=8192 tie_word_embeddings=true sliding_window=4096
 xverse tie_word_embeddings=false
 yi tie_word_embeddings=false
+zamba2 vocab_size=32000 max_position_embeddings=4096 hidden_size=2560 num_hidden_layers=54 mamba_d_state=64
+    mamba_d_conv=4 mamba_expand=2 mamba_ngroups=1 n_mamba_heads=8 use_conv_bias=true num_attention_heads=32
+    num_mem_blocks=1 adapter_rank=128 tie_word_embeddings=true
 """
 
 

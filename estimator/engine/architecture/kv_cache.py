@@ -123,7 +123,8 @@ def attention_elements(attention: Attention, tp: int = 1) -> int:
 
 def index_elements(attention: Attention) -> int:
     """Elements of the sparse-attention index key of one token in one layer."""
-    return attention.index_head_dim if attention.kind is AttentionKind.SPARSE_LATENT and attention.stores_index else 0
+    compressed = attention.kind is AttentionKind.COMPRESSED
+    return attention.index_head_dim if attention.stores_index and not compressed else 0
 
 
 def state_elements(state: RecurrentState, tp: int = 1) -> tuple[Fraction, Fraction]:

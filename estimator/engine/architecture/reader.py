@@ -10,6 +10,7 @@ from estimator.engine.architecture.families import READERS
 from estimator.engine.architecture.fields import Fields
 from estimator.engine.architecture.nesting import NESTED_KEYS, SAME_AS, TEXT_PART
 from estimator.engine.architecture.spec import Architecture
+from estimator.engine.architecture.vision import vision_parameters
 from estimator.engine.errors import InvalidInputError, UnknownArchitectureError
 
 MAX_MODEL_TYPE_CHARACTERS = 100
@@ -49,10 +50,16 @@ def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architec
             raise unknown_architecture(outer_type or model_type)
         warnings.append(f"model_type {outer_type or 'missing'!r} is unknown: read generically by the llama rule")
         rule_type, reader = "llama", READERS["llama"]
-    fields = Fields(_merged(config, text, outer_type), class_defaults(model_type, rule_type), path)
+    fields = Fields(_merged(config, text), class_defaults(model_type, rule_type), path)
     architecture = reader(fields)
     warnings += _default_warnings(fields)
-    return replace(architecture, model_type=outer_type or model_type, warnings=(*architecture.warnings, *warnings))
+    vision, notes = vision_parameters(Fields(config, {}), outer_type, rule_type, architecture.hidden_size)
+    return replace(
+        architecture,
+        model_type=outer_type or model_type,
+        vision_audio_parameters=vision,
+        warnings=(*architecture.warnings, *warnings, *notes),
+    )
 
 
 def unknown_architecture(model_type: str) -> UnknownArchitectureError:
@@ -94,14 +101,14 @@ def _rule_type(outer_type: str, model_type: str) -> str:
     return SAME_AS.get(candidate, candidate)
 
 
-def _merged(config: Mapping[str, Any], text: Mapping[str, Any], outer_type: str) -> Mapping[str, Any]:
-    """The text part with what may stand outside it: the tie flag (outer first, then the outer class's default)."""
-    if text is config:
-        return config
+def _merged(config: Mapping[str, Any], text: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The text part with the tie flag of the outer mapping, which wins; the class default is that of the text part.
+
+    (Outer classes have defaults of their own since transformers 5, but checkpoints from before follow the text part:
+    Mistral Small 3 stores its head although the outer default says tied.)
+    """
     tie = config.get("tie_word_embeddings")
-    if tie is None and text.get("tie_word_embeddings") is None:
-        tie = class_defaults(outer_type, outer_type).get("tie_word_embeddings")
-    if tie is None:
+    if text is config or tie is None:
         return text
     return {**text, "tie_word_embeddings": tie}
 

@@ -2,9 +2,17 @@
 
 from collections.abc import Callable
 
+from estimator.engine.architecture.families.deepseek_v4 import deepseek_v4_readers
 from estimator.engine.architecture.families.dense import dense_readers
+from estimator.engine.architecture.families.gemma_nano import gemma_nano_readers
+from estimator.engine.architecture.families.latent import latent_readers
 from estimator.engine.architecture.families.legacy import legacy_readers
+from estimator.engine.architecture.families.linear_hybrids import linear_hybrid_readers
+from estimator.engine.architecture.families.listed_experts import listed_expert_readers
+from estimator.engine.architecture.families.mamba_hybrids import mamba_hybrid_readers
 from estimator.engine.architecture.families.mixtures import mixture_readers
+from estimator.engine.architecture.families.per_layer import per_layer_readers
+from estimator.engine.architecture.families.search import search_readers
 from estimator.engine.architecture.fields import Fields
 from estimator.engine.architecture.spec import Architecture
 
@@ -12,4 +20,12 @@ READERS: dict[str, Callable[[Fields], Architecture]] = {
     **dense_readers(),
     **mixture_readers(),
     **legacy_readers(),
+    **latent_readers(),
+    **deepseek_v4_readers(),
+    **gemma_nano_readers(),
+    **per_layer_readers(),
+    **linear_hybrid_readers(),
+    **mamba_hybrid_readers(),
+    **search_readers(),
+    **listed_expert_readers(),
 }

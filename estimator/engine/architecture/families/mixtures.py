@@ -100,7 +100,10 @@ MIXTURE_RULES: Mapping[str, StandardRule] = {
         qkv_bias="use_bias",
         out_bias="use_bias",
         mlp_bias="use_bias",
-        moe=MoeRule(shared="experts", shared_key="moe_num_shared_experts", sparse_layers=sparse_by_range),
+        # the correction of the router is a parameter here, a buffer elsewhere
+        moe=MoeRule(
+            shared="experts", shared_key="moe_num_shared_experts", router_bias=True, sparse_layers=sparse_by_range
+        ),
     ),
     "deepseek": StandardRule(
         qkv_bias="attention_bias",
