@@ -120,6 +120,7 @@ def _language_model(entry: Mapping[str, Any]) -> Record:
         "config_sha256": values["config_sha256"] or read.config_sha256,
         "total_parameters": read.total_parameters,
         "active_parameters": read.active_parameters,
+        "experts": read.experts,
         "context_window_tokens": values["context_window_tokens"] or read.context_window_tokens,
     }
     record = _record(values, dates=("source_date", "released_on"))

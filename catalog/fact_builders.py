@@ -61,6 +61,7 @@ def model_row_facts(model: LanguageModel) -> dict[str, Any]:
         ],
         "total_parameters": model.total_parameters,
         "active_parameters": model.active_parameters,
+        "experts": model.experts,
         "published_total_parameters": model.published_total_parameters,
         "published_active_parameters": model.published_active_parameters,
         "config_sha256": model.config_sha256,

@@ -17,6 +17,7 @@ class ReadModel:
     config_sha256: str
     total_parameters: int
     active_parameters: int
+    experts: int
     context_window_tokens: int | None
     warnings: tuple[str, ...]
 
@@ -40,6 +41,7 @@ def read_model(config: Mapping[str, Any], *, generic: bool = False) -> ReadModel
         config_sha256=sha256_of(config),
         total_parameters=totals.total,
         active_parameters=totals.active,
+        experts=max((group.feed_forward.experts for group in read.layer_groups if group.feed_forward), default=0),
         context_window_tokens=read.max_context_tokens,
         warnings=tuple(read.warnings),
     )

@@ -10,6 +10,8 @@ from config.health.views import healthz, readyz
 api_v1: list[URLPattern | URLResolver] = [
     path("estimates/", include("estimator.api.urls")),
     path("schema/", views.SchemaView.as_view(), name="schema"),
+    # Last: its models/<slug>/ would take models/inspect/ for a slug.
+    path("", include("catalog.api.urls")),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

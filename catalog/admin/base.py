@@ -23,7 +23,7 @@ from catalog.usage import usages
 _URL = re.compile(r"https?://[^\s,;()]+[^\s,;().]")
 
 
-class CatalogForm(forms.ModelForm):  # type: ignore[type-arg]  generic over the model of each page
+class CatalogForm(forms.ModelForm):  # generic over the model of each page
     """A row's form with the reason of the change, which goes to the history."""
 
     change_reason = forms.CharField(
@@ -47,11 +47,11 @@ class CatalogForm(forms.ModelForm):  # type: ignore[type-arg]  generic over the 
             try:
                 check_frozen(candidate)
             except forms.ValidationError as refused:
-                self._update_errors(refused)
+                self.add_error(None, refused)
         return cleaned
 
 
-class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):  # type: ignore[misc]  untyped bases
+class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):  # type: ignore[misc]  # untyped bases
     """Base of the catalog's pages; edits by people are marked, so that loaders leave the rows alone."""
 
     form = CatalogForm
@@ -62,7 +62,7 @@ class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):  # t
     warn_unsaved_form = True
     compressed_fields = True
     history_list_display = ["history_change_reason"]
-    readonly_fields = ("kept_by", "used_by", "source_links", "created_at", "updated_at")
+    readonly_fields: tuple[str, ...] = ("kept_by", "used_by", "source_links", "created_at", "updated_at")
     provenance = (
         _("Provenance"),
         {"fields": ("notes", "kept_by", "used_by", "source_links", "created_at", "updated_at")},

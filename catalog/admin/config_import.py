@@ -99,7 +99,7 @@ class ConfigImportForm(forms.Form):
             )
 
 
-class ConfigImportView(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc, type-arg]  untyped base
+class ConfigImportView(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc, type-arg]  # untyped base
     """First submit shows the preview, the second, from the preview, saves."""
 
     title = _("Import a model from its config.json")

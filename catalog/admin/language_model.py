@@ -17,7 +17,7 @@ from catalog.admin.resources import LanguageModelResource
 from catalog.models import Checkpoint, LanguageModel
 
 
-class CheckpointInline(TabularInline):  # type: ignore[misc]  untyped base
+class CheckpointInline(TabularInline):  # type: ignore[misc]  # untyped base
     """Stored weight files of the model."""
 
     model = Checkpoint
@@ -36,17 +36,30 @@ class LanguageModelAdmin(CatalogAdmin):
     """Architectures as read from their configs, published totals, and checkpoints by stored bytes."""
 
     resource_classes = [LanguageModelResource]
-    list_display = ("name", "slug", "family", "parameters", "active", "context", "released_on", "edited_by_person")
+    list_display = (
+        "name",
+        "slug",
+        "family",
+        "parameters",
+        "active",
+        "experts",
+        "context",
+        "released_on",
+        "edited_by_person",
+    )
     list_filter = ("family", "publisher", "edited_by_person")
     search_fields = ("slug", "name", "family", "publisher", "source", "notes")
     inlines = [CheckpointInline]
     actions_list = ["open_import"]
     readonly_fields = (
-        *CatalogAdmin.readonly_fields, "family", "parameters", "active", "config_sha256", "layers",
+        *CatalogAdmin.readonly_fields, "family", "parameters", "active", "experts", "config_sha256", "layers",
     )  # fmt: skip
     fieldsets = (
         (None, {"fields": (("name", "slug"), ("publisher", "released_on"), "context_window_tokens", "change_reason")}),
-        (_("Read from the config"), {"fields": ("family", ("parameters", "active"), "layers", "config_sha256")}),
+        (
+            _("Read from the config"),
+            {"fields": ("family", ("parameters", "active", "experts"), "layers", "config_sha256")},
+        ),
         (_("Published"), {"fields": (("published_total_parameters", "published_active_parameters"),)}),
         (_("Source"), {"fields": ("source", "source_date")}),
         CatalogAdmin.provenance,

@@ -13,7 +13,7 @@ from catalog.services.people import check_frozen
 _OURS = ("id", "edited_by_person", "loaded_from", "loaded_version", "loaded_sha256", "created_at", "updated_at")
 
 
-class CatalogResource(resources.ModelResource):  # type: ignore[misc]  import-export has no types
+class CatalogResource(resources.ModelResource):  # type: ignore[misc]  # import-export has no types
     """Rows by slug; what a spreadsheet changes counts as edited by a person."""
 
     def import_data(self, *args: Any, dry_run: bool = False, **options: Any) -> Any:
@@ -59,7 +59,7 @@ class LanguageModelResource(CatalogResource):
         existing = LanguageModel.objects.filter(slug=slug).first()
         if existing is None:
             raise ValueError(_("There is no model %(slug)s; import new ones from their config.") % {"slug": slug})
-        for name in ("config_sha256", "total_parameters", "active_parameters"):
+        for name in ("config_sha256", "total_parameters", "active_parameters", "experts"):
             if name in row:
                 row[name] = getattr(existing, name)
 

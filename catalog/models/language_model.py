@@ -29,6 +29,9 @@ class LanguageModel(CatalogRow):
     active_parameters = models.PositiveBigIntegerField(
         _("active parameters"), editable=False, help_text=_("Weights one token passes through, exact count.")
     )
+    experts = models.PositiveIntegerField(
+        _("experts"), default=0, editable=False, help_text=_("Routed experts of a layer; 0 for a dense model.")
+    )
     published_total_parameters = models.PositiveBigIntegerField(
         _("published parameters"), null=True, blank=True, help_text=_("The publisher's own count, for comparison.")
     )

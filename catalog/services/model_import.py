@@ -124,6 +124,7 @@ def import_model(
     row.config_sha256 = read.config_sha256
     row.total_parameters = read.total_parameters
     row.active_parameters = read.active_parameters
+    row.experts = read.experts
     row.context_window_tokens = read.context_window_tokens
     row.publisher = publisher or row.publisher
     row.source = source or row.source or _("config pasted by a person")

@@ -1,0 +1,118 @@
+"""Query strings as pydantic models: unknown and repeated parameters and bad values are one 400 that names them all."""
+
+import difflib
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar, get_args
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from catalog.api.problems import FieldError, InvalidRequest
+
+QueryT = TypeVar("QueryT", bound=BaseModel)
+
+_SENTENCES = {
+    "int_parsing": ("invalid_type", "Must be a whole number."),
+    "int_from_float": ("invalid_type", "Must be a whole number."),
+    "int_parsing_size": ("out_of_range", "This number is too large."),
+    "float_parsing": ("invalid_type", "Must be a number."),
+    "finite_number": ("out_of_range", "Must be a finite number."),
+    "bool_parsing": ("invalid_type", "Must be true or false."),
+    "date_parsing": ("invalid", "Must be a date, as in 2026-10-12."),
+    "date_from_datetime_parsing": ("invalid", "Must be a date, as in 2026-10-12."),
+    "missing": ("required", "This parameter is required."),
+}
+_LIMITS = {
+    "greater_than_equal": ("ge", "Must be at least %s."),
+    "greater_than": ("gt", "Must be greater than %s."),
+    "less_than_equal": ("le", "Must be at most %s."),
+    "less_than": ("lt", "Must be less than %s."),
+    "string_too_long": ("max_length", "Must have at most %s characters."),
+    "string_too_short": ("min_length", "Must have at least %s characters."),
+}
+
+
+class ListQuery(BaseModel):
+    """Parameters of every list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    page: int = Field(default=1, ge=1, le=1_000_000, description="Number of the page, from 1.")
+    page_size: int = Field(default=50, ge=1, le=500, description="Rows on a page.")
+    search: str = Field(default="", max_length=200, description="Words that must all occur, in any order and case.")
+
+
+def parse_query(model: type[QueryT], query: QueryDict) -> QueryT:
+    """The query string as `model`.
+
+    Raises:
+        InvalidRequest: with one error for each parameter at fault, and near matches for unknown names and words.
+    """
+    repeated = [
+        FieldError(code="ambiguous", detail=_("Give this parameter once."), parameter=name)
+        for name, values in query.lists()
+        if len(values) > 1
+    ]
+    try:
+        values = model.model_validate(query.dict())
+    except ValidationError as refused:
+        errors = [_field_error(model, detail) for detail in refused.errors(include_url=False)]
+        raise InvalidRequest(errors=[*repeated, *errors]) from None
+    if repeated:
+        raise InvalidRequest(errors=repeated)
+    return values
+
+
+def parameters_of(model: type[BaseModel]) -> list[OpenApiParameter]:
+    """The parameters of a query model for the API schema, with defaults, limits and allowed words."""
+    schema = model.model_json_schema()
+    parameters = []
+    for name, field in schema["properties"].items():
+        kind = next((part for part in field.get("anyOf", [field]) if part.get("type") != "null"), field)
+        described = {key: value for key, value in kind.items() if key not in ("title", "description")}
+        if field.get("default") not in (None, ""):
+            described["default"] = field["default"]
+        parameters.append(
+            OpenApiParameter(
+                name=name, type=described or OpenApiTypes.STR, description=field.get("description", ""), required=False
+            )
+        )
+    return parameters
+
+
+def _field_error(model: type[BaseModel], detail: ErrorDetails) -> FieldError:
+    name = str(detail["loc"][0])
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "extra_forbidden":
+        known = list(model.model_fields)
+        near = _near(name, known)
+        sentence = _("There is no such parameter; known are %(known)s.") % {"known": ", ".join(known)}
+        return FieldError(code="unknown_field", detail=sentence, parameter=name, near=near)
+    if kind == "literal_error":
+        allowed = _allowed(model, name)
+        sentence = _("Must be one of %(allowed)s.") % {"allowed": ", ".join(allowed)}
+        return FieldError(code="not_supported", detail=sentence, parameter=name, near=_near(detail["input"], allowed))
+    if kind in _LIMITS:
+        limit, sentence = _LIMITS[kind]
+        return FieldError(code="out_of_range", detail=_(sentence) % context[limit], parameter=name)
+    code, sentence = _SENTENCES.get(kind, ("invalid", "This value is not valid."))
+    return FieldError(code=code, detail=_(sentence), parameter=name)
+
+
+def _near(given: Any, known: Sequence[str]) -> tuple[str, ...] | None:
+    by_fold = {word.casefold(): word for word in known}
+    found = difflib.get_close_matches(str(given).casefold(), by_fold, n=3, cutoff=0.4)
+    return tuple(by_fold[word] for word in found) or None
+
+
+def _allowed(model: type[BaseModel], name: str) -> list[str]:
+    def words(annotation: Any) -> list[str]:
+        if getattr(annotation, "__origin__", None) is Literal:
+            return [str(word) for word in get_args(annotation)]
+        return [word for part in get_args(annotation) for word in words(part)]
+
+    return words(model.model_fields[name].annotation)

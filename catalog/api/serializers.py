@@ -1,0 +1,153 @@
+"""Catalog rows in the API; help texts and units come from the model fields."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from catalog.models import Checkpoint, EngineProfile, Gpu, LanguageModel, Preset
+from catalog.models.gpu import DTYPES
+
+PROVENANCE = ("notes", "edited_by_person", "updated_at")
+
+
+class RowSerializer(serializers.ModelSerializer[Any]):
+    """Base: unknown fields are refused by name, read-only ones may come back as they were sent."""
+
+    change_reason = serializers.CharField(
+        write_only=True, required=False, max_length=500, help_text=_("Why; kept in the history of the row.")
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        """As the framework's, refusing what is no field."""
+        if isinstance(data, Mapping):
+            unknown = sorted(set(map(str, data)) - set(self.fields))
+            if unknown:
+                problem = serializers.ErrorDetail(str(_("There is no such field.")), code="unknown_field")
+                raise serializers.ValidationError({name: [problem] for name in unknown})
+        return super().to_internal_value(data)
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}, "example": {"bf16": 989.4e12}})
+class PeaksField(serializers.Field):  # generic over four types that say nothing here
+    """The dense peaks of an accelerator as one object by dtype; a missing dtype is not supported."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(source="*", **options)
+
+    def to_representation(self, gpu: Gpu) -> dict[str, float]:
+        """FLOP/s by dtype."""
+        return gpu.peak_flops_per_s
+
+    def to_internal_value(self, data: Any) -> dict[str, float | None]:
+        """The columns of the model."""
+        if not isinstance(data, Mapping):
+            raise serializers.ValidationError(_("Give an object: dtype to FLOP/s."), code="invalid_type")
+        unknown = sorted(set(map(str, data)) - set(DTYPES))
+        if unknown:
+            allowed = ", ".join(DTYPES)
+            raise serializers.ValidationError(
+                _("%(dtype)s is none of %(allowed)s.") % {"dtype": unknown[0], "allowed": allowed}, code="not_supported"
+            )
+        number = serializers.FloatField(min_value=1e9, allow_null=True)
+        return {f"peak_{dtype}_flops_per_s": number.run_validation(data.get(dtype)) for dtype in DTYPES}
+
+
+class GpuSerializer(RowSerializer):
+    """An accelerator."""
+
+    peak_flops_per_s = PeaksField(help_text=_("Dense peaks in FLOP/s by dtype; a missing dtype is not supported."))
+    kernel_family = serializers.SerializerMethodField(
+        help_text=_("Family of measured kernels: its own, the one used, and the basis (calibrated, nearest_family).")
+    )
+
+    class Meta:
+        model = Gpu
+        fields = (
+            "slug", "name", "vendor", "architecture", "compute_capability", "form_factor", "memory_type",
+            "devices_per_unit", "memory_vendor_bytes", "memory_driver_bytes", "memory_visible_bytes",
+            "memory_bandwidth_bytes_per_s", "peak_flops_per_s", "vendor_prints_sparse_2x",
+            "measured_matmul_bf16_flops_per_s", "measured_matmul_fp8_flops_per_s", "interconnect", "link",
+            "link_bytes_per_s_per_direction", "bridge_bytes_per_s_per_direction", "pcie_generation", "scale_up_gpus",
+            "tdp_w", "launch_date", "kernel_family", "confidence", "sources", *PROVENANCE, "change_reason",
+        )  # fmt: skip
+        read_only_fields = ("edited_by_person", "updated_at")
+
+    @extend_schema_field({"type": "object", "additionalProperties": {"type": ["string", "null"]}})
+    def get_kernel_family(self, gpu: Gpu) -> dict[str, str | None]:
+        """The family, the family used, and the basis."""
+        family = gpu.kernel_family
+        return {"own": family.own, "used": family.used, "basis": family.basis}
+
+
+class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
+    """Stored weight files of a model in one precision."""
+
+    class Meta:
+        model = Checkpoint
+        fields = ("precision", "stored_weight_bytes", "source", "source_date")
+
+
+class LanguageModelListSerializer(RowSerializer):
+    """A language model in a list: without its layer groups."""
+
+    class Meta:
+        model = LanguageModel
+        fields = (
+            "slug", "name", "publisher", "family", "total_parameters", "active_parameters", "experts",
+            "published_total_parameters", "published_active_parameters", "context_window_tokens", "released_on",
+            "config_sha256", "source", "source_date", *PROVENANCE,
+        )  # fmt: skip
+        read_only_fields = (
+            "slug", "family", "total_parameters", "active_parameters", "experts", "config_sha256",
+            "edited_by_person", "updated_at",
+        )  # fmt: skip
+
+
+class LanguageModelSerializer(LanguageModelListSerializer):
+    """A language model with its architecture; that part changes by import only."""
+
+    checkpoints = CheckpointSerializer(
+        many=True, required=False, help_text=_("Known stored sizes; a list given replaces the one stored.")
+    )
+    architecture = serializers.JSONField(
+        read_only=True, help_text=_("Layer groups and parameter counts as the config reader wrote them.")
+    )
+
+    class Meta(LanguageModelListSerializer.Meta):
+        fields = (*LanguageModelListSerializer.Meta.fields, "checkpoints", "architecture", "change_reason")
+
+
+class EngineProfileSerializer(RowSerializer):
+    """An engine profile."""
+
+    parent = serializers.SlugRelatedField(
+        slug_field="slug",
+        queryset=EngineProfile.objects.all(),
+        required=False,
+        allow_null=True,
+        help_text=_("Slug of the profile this one was calibrated from."),
+    )
+
+    class Meta:
+        model = EngineProfile
+        fields = (
+            "slug", "name", "engine", "engine_version", "kind", "aliases", "memory_policy", "speed_constants",
+            "evidence", "source_date", "parent", "fit_error", *PROVENANCE, "change_reason",
+        )  # fmt: skip
+        read_only_fields = ("edited_by_person", "updated_at")
+
+
+class PresetSerializer(RowSerializer):
+    """A use case."""
+
+    class Meta:
+        model = Preset
+        fields = (
+            "slug", "name", "description", "input_tokens", "shared_prefix_tokens", "output_tokens", "concurrency",
+            "slo_ttft_s", "slo_tpot_s", "slo_e2e_s", "slo_percentile", "prefix_cache_hit_rate", "source",
+            "source_date", *PROVENANCE, "change_reason",
+        )  # fmt: skip
+        read_only_fields = ("edited_by_person", "updated_at")

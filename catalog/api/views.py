@@ -1,0 +1,161 @@
+"""Lists and rows of the catalog: reads for those who may read, writes for staff with the model's permission."""
+
+import difflib
+from typing import Any, ClassVar
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.utils.translation import gettext as _
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.viewsets import GenericViewSet
+
+from catalog.api.conditional import is_known, require_match, tag_of, tag_of_list
+from catalog.api.filters import CatalogQuery
+from catalog.api.pagination import paginate
+from catalog.api.permissions import StaffWrites
+from catalog.api.problems import Conflict, FieldError, InvalidRequest, NotFound, pointer
+from catalog.api.query import parse_query
+from catalog.models import CatalogRow
+from catalog.revisions import current_revision
+from catalog.services.people import delete_by_person, save_by_person
+
+
+class CatalogViewSet(GenericViewSet[Any]):
+    """One kind of row; a subclass names its rows, serializers, query model and what it is called."""
+
+    query_model: ClassVar[type[CatalogQuery]]
+    list_serializer_class: ClassVar[type[BaseSerializer[Any]] | None] = None
+    lookup_field = "slug"
+    # Dots belong to slugs such as vllm-0.19.
+    lookup_value_regex = r"[A-Za-z0-9._-]+"
+    permission_classes = [StaffWrites]
+    token_scope = "catalog"  # noqa: S105  a scope is no secret
+    pagination_class = None
+    filter_backends = []
+
+    def list(self, request: Request) -> Response:
+        """One page of rows."""
+        query = parse_query(self.query_model, request.query_params)
+        tag = tag_of_list(current_revision(), request)
+        if is_known(request, tag):
+            return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": tag})
+        page = paginate(query.apply(self.get_queryset()), page=query.page, page_size=query.page_size)
+        serializer_class = self.list_serializer_class or self.get_serializer_class()
+        body = page.body(list(serializer_class(page.rows, many=True, context=self.get_serializer_context()).data))
+        return Response(body, headers={"ETag": tag, "Link": page.link_header(request)})
+
+    def retrieve(self, request: Request, slug: str) -> Response:
+        """One row."""
+        self._no_query(request)
+        data = self._shown(self.row(slug))
+        tag = tag_of(data)
+        if is_known(request, tag):
+            return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": tag})
+        return Response(data, headers={"ETag": tag})
+
+    def create(self, request: Request) -> Response:
+        """A new row."""
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        row = self.get_queryset().model()
+        self._write(row, serializer.validated_data)
+        data = self._shown(self.row(row.slug))
+        headers = {"ETag": tag_of(data), "Location": request.build_absolute_uri(f"{request.path}{row.slug}/")}
+        return Response(data, status=status.HTTP_201_CREATED, headers=headers)
+
+    def update(self, request: Request, slug: str) -> Response:
+        """The row with all fields replaced."""
+        return self._change(request, slug, partial=False)
+
+    def partial_update(self, request: Request, slug: str) -> Response:
+        """The row with the fields given replaced."""
+        return self._change(request, slug, partial=True)
+
+    def destroy(self, request: Request, slug: str) -> Response:
+        """No row any more; reports that used it keep their own copy."""
+        with transaction.atomic():
+            row = self.row(slug, lock=True)
+            require_match(request, tag_of(self._shown(row)))
+            try:
+                delete_by_person(row, user=request.user)
+            except ProtectedError as refused:
+                raise Conflict(_("Other rows of the catalog need this one.")) from refused
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def row(self, slug: str, *, lock: bool = False) -> Any:
+        """The row of a slug.
+
+        Raises:
+            NotFound: with near slugs.
+        """
+        rows = self.get_queryset()
+        row = (rows.select_for_update(of=("self",)) if lock else rows).filter(slug=slug).first()
+        if row is None:
+            known = list(rows.values_list("slug", flat=True))
+            near = difflib.get_close_matches(slug, known, n=3, cutoff=0.5)
+            detail = _("There is no %(kind)s %(slug)s.") % {"kind": rows.model._meta.verbose_name, "slug": slug}
+            raise NotFound(detail, members={"near": near} if near else {})
+        return row
+
+    def apply(self, row: Any, values: dict[str, Any]) -> None:
+        """Put validated values on a row; subclasses add what is no column."""
+        for name, value in values.items():
+            setattr(row, name, value)
+
+    def after_save(self, row: Any, values: dict[str, Any], *, user: Any, reason: str) -> None:
+        """Save what belongs to the row, in the same transaction."""
+
+    def _change(self, request: Request, slug: str, *, partial: bool) -> Response:
+        with transaction.atomic():
+            row = self.row(slug, lock=True)
+            require_match(request, tag_of(self._shown(row)))
+            serializer = self.get_serializer(row, data=request.data, partial=partial)
+            serializer.is_valid(raise_exception=True)
+            self._write(row, serializer.validated_data)
+        data = self._shown(self.row(row.slug))
+        return Response(data, headers={"ETag": tag_of(data)})
+
+    def _write(self, row: Any, values: dict[str, Any]) -> None:
+        values = dict(values)
+        reason = values.pop("change_reason", "") or _("Changed through the API")
+        self.apply(row, values)
+        try:
+            with transaction.atomic():
+                save_by_person(row, user=self.request.user, reason=reason)
+                self.after_save(row, values, user=self.request.user, reason=reason)
+        except ValidationError as refused:
+            raise InvalidRequest(errors=_field_errors(refused)) from refused
+
+    def _shown(self, row: CatalogRow) -> Any:
+        return self.get_serializer(row).data
+
+    def _no_query(self, request: Request) -> None:
+        """A row takes no parameters; a misspelt path to a filter would otherwise be answered in silence."""
+        unknown = [
+            FieldError(code="unknown_field", detail=_("There is no such parameter."), parameter=name)
+            for name in request.query_params
+        ]
+        if unknown:
+            raise InvalidRequest(errors=unknown)
+
+
+def _field_errors(refused: ValidationError) -> list[FieldError]:
+    """The words of a model's checks, each at its field."""
+    if not hasattr(refused, "error_dict"):
+        return [FieldError(code="invalid", detail=text, pointer=pointer()) for text in refused.messages]
+    errors = []
+    for field, faults in refused.message_dict.items():
+        place = pointer() if field == NON_FIELD_ERRORS else pointer(*_public(field))
+        errors += [FieldError(code="invalid", detail=text, pointer=place) for text in faults]
+    return errors
+
+
+def _public(field: str) -> tuple[str, ...]:
+    """Where a column of the model stands in the body."""
+    if field.startswith("peak_") and field.endswith("_flops_per_s"):
+        return ("peak_flops_per_s", field.removeprefix("peak_").removesuffix("_flops_per_s"))
+    return (field,)
