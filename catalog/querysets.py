@@ -44,3 +44,6 @@ class CatalogQuerySet(models.QuerySet[RowT]):
                 condition |= models.Q(**{f"{field}__icontains": word})
             rows = rows.filter(condition)
         return rows
+
+
+CatalogManager = models.Manager.from_queryset(CatalogQuerySet)

@@ -46,8 +46,8 @@ class Facts(dict[str, Any]):
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("facts are shared and read-only; copy them first")
 
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
-    __ior__ = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
+    __ior__ = _refuse
 
     def __copy__(self) -> dict[str, Any]:
         return dict(self)

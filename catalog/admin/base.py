@@ -1,7 +1,7 @@
 """What all catalog pages of the admin share: history with reasons, spreadsheets, sources, and who uses a row."""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
@@ -23,7 +23,13 @@ from catalog.usage import usages
 _URL = re.compile(r"https?://[^\s,;()]+[^\s,;().]")
 
 
-class CatalogForm(forms.ModelForm):  # generic over the model of each page
+if TYPE_CHECKING:
+    _ModelForm = forms.ModelForm[Any]
+else:
+    _ModelForm = forms.ModelForm
+
+
+class CatalogForm(_ModelForm):
     """A row's form with the reason of the change, which goes to the history."""
 
     change_reason = forms.CharField(
@@ -51,7 +57,7 @@ class CatalogForm(forms.ModelForm):  # generic over the model of each page
         return cleaned
 
 
-class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):  # type: ignore[misc]  # untyped bases
+class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):
     """Base of the catalog's pages; edits by people are marked, so that loaders leave the rows alone."""
 
     form = CatalogForm

@@ -1,6 +1,6 @@
 """The page that reads a pasted config.json, shows what was understood, and saves it when told to."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import messages
@@ -99,7 +99,13 @@ class ConfigImportForm(forms.Form):
             )
 
 
-class ConfigImportView(UnfoldModelAdminViewMixin, FormView):  # type: ignore[misc, type-arg]  # untyped base
+if TYPE_CHECKING:
+    _FormView = FormView[ConfigImportForm]
+else:
+    _FormView = FormView
+
+
+class ConfigImportView(UnfoldModelAdminViewMixin, _FormView):
     """First submit shows the preview, the second, from the preview, saves."""
 
     title = _("Import a model from its config.json")

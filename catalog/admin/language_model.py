@@ -17,7 +17,7 @@ from catalog.admin.resources import LanguageModelResource
 from catalog.models import Checkpoint, LanguageModel
 
 
-class CheckpointInline(TabularInline):  # type: ignore[misc]  # untyped base
+class CheckpointInline(TabularInline):
     """Stored weight files of the model."""
 
     model = Checkpoint

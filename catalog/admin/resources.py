@@ -13,7 +13,7 @@ from catalog.services.people import check_frozen
 _OURS = ("id", "edited_by_person", "loaded_from", "loaded_version", "loaded_sha256", "created_at", "updated_at")
 
 
-class CatalogResource(resources.ModelResource):  # type: ignore[misc]  # import-export has no types
+class CatalogResource(resources.ModelResource):
     """Rows by slug; what a spreadsheet changes counts as edited by a person."""
 
     def import_data(self, *args: Any, dry_run: bool = False, **options: Any) -> Any:
@@ -34,7 +34,7 @@ class _Options:
     """Options all resources share."""
 
     import_id_fields = ("slug",)
-    exclude = _OURS
+    exclude: tuple[str, ...] = _OURS
     skip_unchanged = True
     report_skipped = True
     use_transactions = True

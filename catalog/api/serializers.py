@@ -31,7 +31,7 @@ class RowSerializer(serializers.ModelSerializer[Any]):
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}, "example": {"bf16": 989.4e12}})
-class PeaksField(serializers.Field):  # generic over four types that say nothing here
+class PeaksField(serializers.Field[Any, Any, Any, Any]):
     """The dense peaks of an accelerator as one object by dtype; a missing dtype is not supported."""
 
     def __init__(self, **options: Any) -> None:
@@ -95,7 +95,7 @@ class LanguageModelListSerializer(RowSerializer):
 
     class Meta:
         model = LanguageModel
-        fields = (
+        fields: tuple[str, ...] = (
             "slug", "name", "publisher", "family", "total_parameters", "active_parameters", "experts",
             "published_total_parameters", "published_active_parameters", "context_window_tokens", "released_on",
             "config_sha256", "source", "source_date", *PROVENANCE,
@@ -123,7 +123,8 @@ class LanguageModelSerializer(LanguageModelListSerializer):
 class EngineProfileSerializer(RowSerializer):
     """An engine profile."""
 
-    parent = serializers.SlugRelatedField(
+    # The stubs take every attribute of this name for the parent serializer.
+    parent: Any = serializers.SlugRelatedField(
         slug_field="slug",
         queryset=EngineProfile.objects.all(),
         required=False,

@@ -1,7 +1,7 @@
 """Lists and rows of the catalog: reads for those who may read, writes for staff with the model's permission."""
 
 import difflib
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import transaction
@@ -20,6 +20,7 @@ from catalog.api.permissions import StaffWrites
 from catalog.api.problems import Conflict, FieldError, InvalidRequest, NotFound, pointer
 from catalog.api.query import parse_query
 from catalog.models import CatalogRow
+from catalog.querysets import CatalogQuerySet
 from catalog.revisions import current_revision
 from catalog.services.people import delete_by_person, save_by_person
 
@@ -43,7 +44,7 @@ class CatalogViewSet(GenericViewSet[Any]):
         tag = tag_of_list(current_revision(), request)
         if is_known(request, tag):
             return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": tag})
-        page = paginate(query.apply(self.get_queryset()), page=query.page, page_size=query.page_size)
+        page = paginate(query.apply(self.rows()), page=query.page, page_size=query.page_size)
         serializer_class = self.list_serializer_class or self.get_serializer_class()
         body = page.body(list(serializer_class(page.rows, many=True, context=self.get_serializer_context()).data))
         return Response(body, headers={"ETag": tag, "Link": page.link_header(request)})
@@ -100,6 +101,11 @@ class CatalogViewSet(GenericViewSet[Any]):
             detail = _("There is no %(kind)s %(slug)s.") % {"kind": rows.model._meta.verbose_name, "slug": slug}
             raise NotFound(detail, members={"near": near} if near else {})
         return row
+
+    def rows(self) -> CatalogQuerySet[Any]:
+        """All rows of the resource."""
+        rows: Any = self.get_queryset()
+        return cast("CatalogQuerySet[Any]", rows)
 
     def apply(self, row: Any, values: dict[str, Any]) -> None:
         """Put validated values on a row; subclasses add what is no column."""

@@ -1,5 +1,7 @@
 """Presets: use cases with typical lengths and targets, to start from and to edit."""
 
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -9,7 +11,7 @@ from catalog.choices import SloPercentile
 from catalog.models.row import CatalogRow
 
 
-def _target(name: str, help_text: str) -> "models.FloatField[float | None, float | None]":
+def _target(name: Any, help_text: Any) -> "models.FloatField[float | None, float | None]":
     return models.FloatField(name, null=True, blank=True, validators=[MinValueValidator(0.0001)], help_text=help_text)
 
 

@@ -7,7 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
-from catalog.querysets import CatalogQuerySet
+from catalog.querysets import CatalogManager
 from catalog.revisions import catalog_write
 
 SLUG_PATTERN = r"[a-z0-9]+(?:[._-][a-z0-9]+)*"
@@ -34,7 +34,7 @@ class CatalogRecord(models.Model):
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
-    objects = CatalogQuerySet.as_manager()
+    objects = CatalogManager()
     history = HistoricalRecords(inherit=True, history_change_reason_field=models.TextField(null=True))
 
     class Meta:
