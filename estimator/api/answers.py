@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSche
 
 from estimator.engine.explain import Step
 from estimator.engine.version import ESTIMATOR_VERSION
-from estimator.resolvers.plan import Provenance, Resolved
+from estimator.resolvers.plan import Resolved
 
 Basis = Literal["observed", "calibrated", "nearest_family", "assumption"]
 BASIS_HELP = (
@@ -35,7 +35,11 @@ class ResponsePart(BaseModel):
     """Base of every model of an answer: finite numbers only, no field that is not documented."""
 
     model_config = ConfigDict(
-        extra="forbid", allow_inf_nan=False, frozen=True, json_schema_serialization_defaults_required=True
+        extra="forbid",
+        allow_inf_nan=False,
+        frozen=True,
+        from_attributes=True,
+        json_schema_serialization_defaults_required=True,
     )
 
 
@@ -56,18 +60,6 @@ class ProvenanceEntry(ResponsePart):
     source: str = Field(description="Document, page, data file or measurement the figure is from.")
     date: str | None = Field(default=None, description="Date of the source, ISO 8601; null when it has none.")
     confidence: str | None = Field(default=None, description="high, medium or low; null when not graded.")
-
-    @classmethod
-    def of(cls, entry: Provenance) -> Self:
-        """The entry of a resolved figure."""
-        return cls(
-            what=entry.what,
-            value=entry.value,
-            unit=entry.unit,
-            source=entry.source,
-            date=entry.date,
-            confidence=entry.confidence,
-        )
 
 
 class ExplanationStep(ResponsePart):
@@ -134,6 +126,6 @@ def common_parts(
         "assumptions": [*resolved.assumptions, *more.get("assumptions", ())],
         "warnings": [*resolved.warnings, *more.get("warnings", ())],
         "not_modelled": [*resolved.not_modelled, *more.get("not_modelled", ())],
-        "provenance": [ProvenanceEntry.of(entry) for entry in resolved.provenance],
+        "provenance": [ProvenanceEntry.model_validate(entry) for entry in resolved.provenance],
         "explanation": [ExplanationStep.of(step) for step in steps] if explain else None,
     }

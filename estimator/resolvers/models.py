@@ -1,14 +1,20 @@
 """Resolves the model of a request: a catalog row, a catalog row with another cache, a config.json, or a shape."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-import orjson
 from django.utils.translation import gettext as _
 
-from estimator.engine.architecture import Architecture, architecture_from_shape, from_dict, override_cache, read_config
+from estimator.engine.architecture import (
+    architecture_from_shape,
+    from_dict,
+    override_cache,
+    parameter_totals,
+    read_config,
+)
 from estimator.engine.errors import EngineError, UnknownArchitectureError
 from estimator.resolvers.choices import ModelChoice, ModelOverride, ModelShape
 from estimator.resolvers.collect import unknown_slug
@@ -64,10 +70,12 @@ def _from_catalog(slug: str, override: ModelOverride | None, facts: Facts, path:
 
 
 def _of_row(row: FactRow) -> ResolvedModel:
+    architecture = from_dict(row["architecture"])
     return ResolvedModel(
         slug=row["slug"],
         name=row["name"],
-        architecture=from_dict(row["architecture"]),
+        architecture=architecture,
+        parameters=parameter_totals(architecture),
         checkpoints=tuple(
             Checkpoint(
                 precision=checkpoint["precision"],
@@ -94,6 +102,7 @@ def _overridden(model: ResolvedModel, override: ModelOverride) -> ResolvedModel:
         slug=model.slug,
         name=model.name,
         architecture=architecture,
+        parameters=model.parameters,
         checkpoints=model.checkpoints,
         context_window_tokens=override.context_window_tokens or model.context_window_tokens,
         config_sha256=model.config_sha256,
@@ -103,7 +112,7 @@ def _overridden(model: ResolvedModel, override: ModelOverride) -> ResolvedModel:
 
 def _from_config(config: Mapping[str, Any], name: str | None, path: tuple[str, ...]) -> ResolvedModel:
     try:
-        architecture: Architecture = read_config(config)
+        architecture = read_config(config)
     except UnknownArchitectureError as error:
         error.field = ".".join((*path, "config", "model_type"))
         raise
@@ -115,6 +124,7 @@ def _from_config(config: Mapping[str, Any], name: str | None, path: tuple[str, .
         slug=None,
         name=name or _("model of the config given"),
         architecture=architecture,
+        parameters=parameter_totals(architecture),
         context_window_tokens=architecture.max_context_tokens,
         config_sha256=config_sha256(config),
     )
@@ -126,14 +136,18 @@ def _from_shape(shape: ModelShape, name: str | None) -> ResolvedModel:
     values["experts"] = shape.experts or 0
     values["experts_per_token"] = shape.experts_per_token or 0
     values["latent_rope_dim"] = shape.latent_rope_dim or DEFAULT_LATENT_ROPE_DIM
+    architecture = architecture_from_shape(**values)
     return ResolvedModel(
         slug=None,
         name=name or _("model of the shape given"),
-        architecture=architecture_from_shape(**values),
+        architecture=architecture,
+        parameters=parameter_totals(architecture),
         context_window_tokens=shape.context_window_tokens,
     )
 
 
 def config_sha256(config: Mapping[str, Any]) -> str:
     """sha256 of a config as canonical JSON (sorted keys, no spaces), hexadecimal."""
-    return hashlib.sha256(orjson.dumps(config, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    # The standard library's writer: orjson refuses whole numbers over 64 bits, which a config may hold.
+    canonical = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()

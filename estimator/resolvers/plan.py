@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from estimator.engine.architecture.spec import Architecture
+from estimator.engine.architecture import Architecture, ParameterTotals
 from estimator.engine.options import Lora, MemoryOverrides, Power, ServiceLevel, Speculative
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision, Workload
 
@@ -37,6 +37,7 @@ class ResolvedModel:
     slug: str | None
     name: str
     architecture: Architecture
+    parameters: ParameterTotals
     checkpoints: tuple[Checkpoint, ...] = ()
     context_window_tokens: int | None = None
     config_sha256: str | None = None

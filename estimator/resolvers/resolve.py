@@ -91,11 +91,15 @@ def _assemble(
 def _provenance(
     choice: PlanChoice, facts: Facts, model: ResolvedModel, engine: EngineProfile, gpu: ResolvedGpu
 ) -> tuple[Provenance, ...]:
-    return (
-        *model_provenance(model, facts),
-        *gpu_provenance(gpu, dtypes_used(choice.precision)),
-        engine_provenance(engine, facts),
-    )
+    dtypes = dtypes_used(choice.precision)
+
+    def build() -> tuple[Provenance, ...]:
+        return (*model_provenance(model, facts), *gpu_provenance(gpu, dtypes), engine_provenance(engine, facts))
+
+    if model.slug is None or gpu.slug is None:
+        return build()
+    key = ("provenance", model.slug, gpu.slug, engine.slug, *sorted(dtypes))
+    return facts.derived(key, build)
 
 
 def _check_mtp(choice: PlanChoice, model: ResolvedModel) -> None:

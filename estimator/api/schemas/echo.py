@@ -1,13 +1,11 @@
 """The resolved inputs of a plan, echoed in its answer: what slugs, aliases and defaults became."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
 from pydantic import Field
 
 from estimator.api.answers import Amount, Answer, ResponsePart, common_parts
-from estimator.engine.architecture import parameter_totals
 from estimator.engine.explain import Step
 from estimator.resolvers.plan import Plan, ResolvedGpu, ResolvedModel
 
@@ -30,15 +28,14 @@ class ModelEcho(ResponsePart):
     @classmethod
     def of(cls, model: ResolvedModel) -> "ModelEcho":
         """The echo of a resolved model."""
-        totals = parameter_totals(model.architecture)
         return cls(
             slug=model.slug,
             name=model.name,
             family=model.architecture.family,
             config_sha256=model.config_sha256,
             override=dict(model.override),
-            parameters=totals.total,
-            active_parameters=totals.active,
+            parameters=model.parameters.total,
+            active_parameters=model.parameters.active,
             layers=sum(group.layers for group in model.architecture.layer_groups),
             context_window_tokens=model.context_window_tokens,
         )
@@ -179,29 +176,30 @@ class PlanInputs(ResponsePart):
     @classmethod
     def of(cls, plan: Plan) -> "PlanInputs":
         """The echo of a plan."""
-        engine, parallelism = plan.engine, plan.parallelism
         return cls(
             model=ModelEcho.of(plan.model),
             gpu=GpuEcho.of(plan.gpu),
-            engine=EngineEcho(
-                slug=engine.slug, engine=engine.engine, engine_version=engine.engine_version, kind=engine.kind
-            ),
-            parallelism=ParallelismEcho(**asdict(parallelism), gpus=parallelism.gpus),
-            precision=PrecisionEcho(**asdict(plan.precision)),
-            memory=MemoryEcho(**asdict(plan.memory)),
+            engine=EngineEcho.model_validate(plan.engine),
+            parallelism=ParallelismEcho.model_validate(plan.parallelism),
+            precision=PrecisionEcho.model_validate(plan.precision),
+            memory=MemoryEcho.model_validate(plan.memory),
             workload=_workload(plan),
-            slo=SloEcho(**asdict(plan.slo)) if plan.slo else None,
-            speculative=SpeculativeEcho(**asdict(plan.speculative)) if plan.speculative else None,
-            lora=LoraEcho(**asdict(plan.lora)) if plan.lora else None,
+            slo=SloEcho.model_validate(plan.slo) if plan.slo else None,
+            speculative=SpeculativeEcho.model_validate(plan.speculative) if plan.speculative else None,
+            lora=LoraEcho.model_validate(plan.lora) if plan.lora else None,
             mtp_layers_loaded=plan.mtp_layers_loaded,
-            power=PowerEcho(**asdict(plan.power)) if plan.power else None,
+            power=PowerEcho.model_validate(plan.power) if plan.power else None,
         )
 
 
 def _workload(plan: Plan) -> WorkloadEcho | None:
     if plan.workload is None:
         return None
-    return WorkloadEcho(**asdict(plan.workload), batch_sizes=list(plan.batch_sizes))
+    values = {name: getattr(plan.workload, name) for name in _OF_WORKLOAD}
+    return WorkloadEcho(**values, batch_sizes=list(plan.batch_sizes))
+
+
+_OF_WORKLOAD = tuple(name for name in WorkloadEcho.model_fields if name != "batch_sizes")
 
 
 class PlanAnswer(Answer):

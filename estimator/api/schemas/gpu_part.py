@@ -44,4 +44,4 @@ GpuPart = Annotated[
 
 def gpu_choice(part: str | GpuFiguresPart) -> GpuChoice:
     """The GPU as the resolver takes it."""
-    return GpuChoice(slug=part) if isinstance(part, str) else GpuChoice(shape=GpuShape(**part.model_dump()))
+    return GpuChoice(slug=part) if isinstance(part, str) else GpuChoice(shape=GpuShape(**dict(part)))

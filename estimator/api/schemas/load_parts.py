@@ -60,8 +60,10 @@ class WorkloadPart(RequestBody):
 
     def choice(self) -> WorkloadChoice:
         """The workload as the resolver takes it."""
-        values = self.model_dump(exclude={"mode", "batch_sizes"})
-        return WorkloadChoice(mode=WorkloadMode(self.mode), batch_sizes=tuple(self.batch_sizes or ()), **values)
+        values = dict(self)
+        values["mode"] = WorkloadMode(self.mode)
+        values["batch_sizes"] = tuple(self.batch_sizes or ())
+        return WorkloadChoice(**values)
 
 
 class SloPart(RequestBody):
@@ -83,8 +85,7 @@ class SloPart(RequestBody):
 
     def service_level(self) -> ServiceLevel:
         """The targets as the engine takes them."""
-        values = self.model_dump(exclude={"band_side"})
-        return ServiceLevel(band_side=BandSide(self.band_side), **values)
+        return ServiceLevel(**(dict(self) | {"band_side": BandSide(self.band_side)}))
 
 
 class SpeculativePart(RequestBody):
@@ -101,7 +102,7 @@ class SpeculativePart(RequestBody):
 
     def speculative(self) -> Speculative:
         """The speculation as the engine takes it."""
-        return Speculative(**self.model_dump())
+        return Speculative(**dict(self))
 
 
 class LoraPart(RequestBody):

@@ -103,8 +103,9 @@ def model_choice(part: str | OverriddenModelPart | ConfigModelPart | ShapeModelP
     if isinstance(part, str):
         return ModelChoice(slug=part)
     if isinstance(part, OverriddenModelPart):
-        override = ModelOverride(**part.override.model_dump())
+        override = ModelOverride(**dict(part.override))
         return ModelChoice(slug=part.slug, override=override if override != ModelOverride() else None)
     if isinstance(part, ConfigModelPart):
         return ModelChoice(config=part.config, name=part.name)
-    return ModelChoice(shape=ModelShape(**part.model_dump(exclude={"name"})), name=part.name)
+    figures = {field: value for field, value in part if field != "name"}
+    return ModelChoice(shape=ModelShape(**figures), name=part.name)

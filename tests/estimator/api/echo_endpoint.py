@@ -1,0 +1,29 @@
+"""An endpoint that answers with nothing but the resolved plan, to test the kit without anybody's figures."""
+
+from estimator.api.endpoint import Asked, Endpoint
+from estimator.api.schemas.echo import PlanAnswer, plan_parts
+from estimator.api.schemas.plan import PlanRequest
+
+
+class EchoRequest(PlanRequest):
+    """A plan."""
+
+
+class EchoAnswer(PlanAnswer):
+    """The plan."""
+
+
+def answer_echo(body: EchoRequest, asked: Asked) -> EchoAnswer:
+    plan = body.plan(asked.facts)
+    return EchoAnswer(**plan_parts(plan, steps=[], explain=asked.explain))
+
+
+ECHO = Endpoint(
+    slug="echo",
+    summary="Echo",
+    description="Echo",
+    request=EchoRequest,
+    response=EchoAnswer,
+    answer=answer_echo,
+    examples=(),
+)

@@ -1,0 +1,112 @@
+"""Bodies that mean harm, or none: each a clear 4xx, quickly, and nothing stored."""
+
+import time
+
+import orjson
+import pytest
+from django.test import Client
+
+from estimator.api.urls import ENDPOINTS
+
+pytestmark = pytest.mark.django_db
+
+TOKENS = "/api/v1/estimates/tokens/"
+URLS = [f"/api/v1/estimates/{endpoint.slug}/" for endpoint in ENDPOINTS]
+
+HOSTILE = {
+    "nothing": b"",
+    "half an object": b'{"words": 1',
+    "ten thousand deep": b'{"words":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    "NaN": b'{"words": NaN}',
+    "a number beyond floats": b'{"words": 1e400}',
+    "a number of 5,000 digits": b'{"words": ' + b"9" * 5000 + b"}",
+    "negative": b'{"words": -1}',
+    "truth for a number": b'{"words": true}',
+    "text for a number": b'{"words": "900"}',
+    "null": b"null",
+    "a list": b"[]",
+    "a key twice": b'{"words": 1, "words": 2}',
+    "no UTF-8": b'{"language": "\xff\xfe"}',
+    "UTF-16": '{"words": 1}'.encode("utf-16"),
+    "a lone surrogate": b'{"text": "\\ud800"}',
+    "a null byte in a name": b'{"wor\\u0000ds": 1}',
+    "SQL for a slug": b'{"words": 1, "model": "x\'; DROP TABLE catalog_gpu; --"}',
+    "a path for a language": b'{"words": 1, "language": "../../etc/passwd"}',
+    "markup for a language": b'{"words": 1, "language": "<script>alert(1)</script>"}',
+    "a thousand unknown fields": orjson.dumps({f"field{i}": i for i in range(1000)}),
+}
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+def test_each_is_a_problem_of_the_caller_and_quick(client: Client, url: str, body: bytes):
+    start = time.perf_counter()
+    response = client.post(url, body, content_type="application/json")
+    assert time.perf_counter() - start < 1
+    assert response.status_code == 400, response.content[:300]
+    problem = response.json()
+    assert response["Content-Type"] == "application/problem+json"
+    assert {"type", "title", "status", "detail", "instance", "request_id", "errors"} <= problem.keys()
+    assert 1 <= len(problem["errors"]) <= 100
+    for error in problem["errors"]:
+        assert error["pointer"].startswith("#")
+        assert error["detail"]
+
+
+def test_the_value_of_a_wrong_field_comes_back_as_data_only(client: Client):
+    response = client.post(TOKENS, HOSTILE["SQL for a slug"], content_type="application/json")
+    assert response.json()["errors"][0]["code"] == "unknown_slug"
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_five_megabytes_are_too_large(client: Client, url: str):
+    response = client.post(url, b'{"text": "' + b"x" * 5_000_000 + b'"}', content_type="application/json")
+    assert response.status_code == 413
+    assert response.json()["type"].endswith("body-too-large")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", ""],
+)
+def test_another_media_type_is_not_read(client: Client, content_type: str):
+    response = client.generic("POST", TOKENS, b'{"words": 1}', content_type=content_type)
+    assert response.status_code == 415, response.content
+    assert response.json()["status"] == 415
+
+
+def test_json_with_parameters_is_read(client: Client):
+    response = client.post(TOKENS, b'{"words": 900}', content_type="application/json; charset=utf-8")
+    assert response.json()["tokens"] == 1200
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
+def test_another_method_is_a_problem_that_names_the_allowed_ones(client: Client, method: str):
+    response = client.generic(method, TOKENS, b"{}", content_type="application/json")
+    assert response.status_code == 405
+    assert "POST" in response["Allow"]
+    assert response["Content-Type"] == "application/problem+json"
+
+
+def test_accept_is_ignored(client: Client):
+    response = client.post(TOKENS, b'{"words": 1}', content_type="application/json", headers={"Accept": "text/html"})
+    assert (response.status_code, response["Content-Type"]) == (200, "application/json")
+
+
+def test_an_unknown_or_repeated_query_parameter_is_told_by_name(client: Client):
+    response = client.post(TOKENS + "?explian=true", b'{"words": 1}', content_type="application/json")
+    assert [(e["parameter"], e["code"]) for e in response.json()["errors"]] == [("explian", "unknown_field")]
+    response = client.post(TOKENS + "?explain=true&explain=1", b'{"words": 1}', content_type="application/json")
+    assert response.json()["errors"][0]["code"] == "ambiguous"
+
+
+def test_text_of_a_million_characters_is_counted_quickly_and_one_more_is_refused(client: Client):
+    start = time.perf_counter()
+    text = "palabra " * 125_000
+    response = client.post(TOKENS, orjson.dumps({"text": text, "language": "es"}), content_type="application/json")
+    assert response.json()["method"]["units"] == 125_000
+    assert time.perf_counter() - start < 1
+    response = client.post(
+        TOKENS, orjson.dumps({"text": text + "x", "language": "es"}), content_type="application/json"
+    )
+    assert response.json()["errors"][0]["code"] == "out_of_range"

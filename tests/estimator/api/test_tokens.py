@@ -1,0 +1,81 @@
+"""`estimates/tokens/` over REST."""
+
+import orjson
+import pytest
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
+
+
+@pytest.fixture
+def ask(client):
+    def post(query="", **body):
+        return client.post(f"/api/v1/estimates/tokens/{query}", orjson.dumps(body), content_type="application/json")
+
+    return post
+
+
+def test_s28_900_english_words(ask):
+    answer = ask(words=900, language="en", max_output_tokens=1000, context_window_tokens=8192).json()
+    assert (answer["tokens"], answer["total_tokens"], answer["fits"], answer["remaining_tokens"]) == (
+        1200,
+        2200,
+        True,
+        5992,
+    )
+
+
+def test_s41_spanish_needs_more_tokens_than_english(ask):
+    assert ask(words=900, language="es").json()["tokens"] > ask(words=900, language="en").json()["tokens"]
+
+
+def test_s45_the_window_is_prompt_plus_answer(ask):
+    assert ask(input_tokens=8000, context_window_tokens=8192).json()["remaining_tokens"] == 192
+
+
+def test_the_window_of_a_catalog_model_is_taken_with_its_source(ask):
+    answer = ask(words=900, model="llama-3.1-8b").json()
+    assert answer["context_window_tokens"] == 131_072
+    assert answer["provenance"][0]["what"] == "context_window_tokens"
+
+
+def test_without_a_window_the_fit_is_not_said(ask):
+    answer = ask(words=10).json()
+    assert (answer["fits"], answer["remaining_tokens"], answer["fits_at_high"]) == (None, None, None)
+    assert any("English" in assumption for assumption in answer["assumptions"])
+
+
+def test_a_count_by_rule_says_that_no_tokenizer_was_used(ask):
+    assert any("tokenizer" in assumption for assumption in ask(text="hola", language="es").json()["assumptions"])
+    assert ask(input_tokens=5).json()["assumptions"] == []
+
+
+def test_a_fit_that_hangs_on_the_tokenizer_is_told(ask):
+    # 900 words: 1,200 tokens by the rule, up to 1,332 with the dearest tokenizer.
+    answer = ask(words=900, context_window_tokens=1250).json()
+    assert (answer["fits"], answer["fits_at_high"]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "code"),
+    [
+        ({}, "#", "required"),
+        ({"words": 1, "text": "x"}, "#", "ambiguous"),
+        ({"words": 1, "language": "tlh"}, "#/language", "not_supported"),
+        ({"words": 1, "language": "ja"}, "#/words", "not_supported"),
+        ({"words": 1, "model": "llama-3.1-8b", "context_window_tokens": 5}, "#/context_window_tokens", "ambiguous"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(ask, body, pointer, code):
+    response = ask(**body)
+    assert response.status_code == 400
+    assert [(e["pointer"], e["code"]) for e in response.json()["errors"]] == [(pointer, code)]
+
+
+def test_a_text_in_japanese_is_counted_by_character(ask):
+    method = ask(text="こんにちは 世界", language="ja-JP").json()["method"]
+    assert (method["unit"], method["units"], method["language"]) == ("characters", 7, "ja")
+
+
+def test_an_answer_that_does_not_fit_leaves_a_negative_rest(ask):
+    answer = ask(input_tokens=8000, max_output_tokens=193, context_window_tokens=8192).json()
+    assert (answer["fits"], answer["remaining_tokens"]) == (False, -1)
