@@ -1,19 +1,27 @@
 """Catalog models, by subject."""
 
 from catalog.models.revision import CatalogRevision  # isort: skip  first: query sets of the others raise it
+from catalog.models.cache_policy import CachePolicy
 from catalog.models.engine_profile import EngineProfile
 from catalog.models.gpu import Gpu
+from catalog.models.gpu_offer import GpuOffer
 from catalog.models.language_model import Checkpoint, LanguageModel
 from catalog.models.preset import Preset
+from catalog.models.pricing import ApiPrice, PriceList, Provider
 from catalog.models.row import CatalogRecord, CatalogRow
 
 __all__ = [
+    "ApiPrice",
+    "CachePolicy",
     "CatalogRecord",
     "CatalogRevision",
     "CatalogRow",
     "Checkpoint",
     "EngineProfile",
     "Gpu",
+    "GpuOffer",
     "LanguageModel",
     "Preset",
+    "PriceList",
+    "Provider",
 ]

@@ -17,6 +17,8 @@ from estimator.engine.meters import DEFAULT_UNIT, TOKEN, UNITS, meter
 
 STANDARD = "standard"
 EVERY_DAY = 0b1111111
+DAY_S = 86_400
+WEEK_S = 7 * DAY_S
 OPERATORS = {"gt": ">", "ge": "≥"}
 
 
@@ -60,6 +62,52 @@ class DailyWindow:
                 day = (day - 1) % 7
         return inside and bool(self.weekdays >> day & 1)
 
+    def meets(self, other: "DailyWindow") -> bool:
+        """Whether two windows have a moment in common; windows of different zones are taken to meet.
+
+        Left out: two zones whose clocks never coincide (rare, and refusing them is the safe side).
+        """
+        if self.zone != other.zone:
+            return True
+        return any(a < d and c < b for a, b in self._week() for c, d in other._week())
+
+    def _week(self) -> list[tuple[int, int]]:
+        """Spans in seconds of a week, Monday 00:00 first; one past Sunday midnight is cut in two."""
+        begin, end = (t.hour * 3600 + t.minute * 60 + t.second for t in (self.start, self.end))
+        spans = []
+        for day in range(7):
+            if not self.weekdays >> day & 1:
+                continue
+            first, last = day * DAY_S + begin, day * DAY_S + (end if end > begin else end + DAY_S)
+            spans.append((first, min(last, WEEK_S)))
+            if last > WEEK_S:
+                spans.append((0, last - WEEK_S))
+        return spans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Tier:
+    """A price tier of whole requests by total prompt tokens: the highest one whose condition holds is billed."""
+
+    above_tokens: int = 0
+    operator: str = "gt"
+
+    def holds(self, prompt_tokens: Decimal) -> bool:
+        """Whether a request with this total prompt belongs to the tier or a higher one."""
+        if self.above_tokens == 0:
+            return True
+        return prompt_tokens >= self.above_tokens if self.operator == "ge" else prompt_tokens > self.above_tokens
+
+    @property
+    def label(self) -> str:
+        """The tier in words."""
+        if self.above_tokens == 0:
+            return "base"
+        return f"prompt {OPERATORS[self.operator]} {self.above_tokens} tokens"
+
+
+BASE_TIER = Tier()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceRow:
@@ -95,35 +143,18 @@ class PriceRow:
         """Base units that one `amount` pays for."""
         return UNITS[self.unit][1]
 
+    @property
+    def tier(self) -> Tier:
+        """The tier of requests the row bills."""
+        if not self.tier_above_tokens:
+            return BASE_TIER
+        return Tier(above_tokens=self.tier_above_tokens, operator=self.tier_operator)
+
     def in_force_on(self, day: date) -> bool:
         """Whether the day lies in the half-open period of the row."""
         return (self.effective_from is None or self.effective_from <= day) and (
             self.effective_to is None or day < self.effective_to
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Tier:
-    """A price tier of whole requests by total prompt tokens: the highest one whose condition holds is billed."""
-
-    above_tokens: int = 0
-    operator: str = "gt"
-
-    def holds(self, prompt_tokens: Decimal) -> bool:
-        """Whether a request with this total prompt belongs to the tier or a higher one."""
-        if self.above_tokens == 0:
-            return True
-        return prompt_tokens >= self.above_tokens if self.operator == "ge" else prompt_tokens > self.above_tokens
-
-    @property
-    def label(self) -> str:
-        """The tier in words."""
-        if self.above_tokens == 0:
-            return "base"
-        return f"prompt {OPERATORS[self.operator]} {self.above_tokens} tokens"
-
-
-BASE_TIER = Tier()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,15 +218,11 @@ def prices_in_force(
     wanted = [
         row for row in candidates if row.channel in (channel, STANDARD) and row.endpoint_class in (endpoint_class, "")
     ]
-    tiers: dict[Tier, dict[str, PriceRow]] = {}
+    # A tier of the standard list is a tier of every channel: a channel price without it is unknown there, not flat.
+    tiers: dict[Tier, dict[str, PriceRow]] = {BASE_TIER: {}} | {row.tier: {} for row in wanted}
     for name in dict.fromkeys(row.meter for row in wanted):
         for row in _best([row for row in wanted if row.meter == name], channel, endpoint_class, instant):
-            tier = (
-                Tier(above_tokens=row.tier_above_tokens, operator=row.tier_operator)
-                if row.tier_above_tokens
-                else BASE_TIER
-            )
-            tiers.setdefault(tier, {})[meter(name).name] = row
+            tiers[row.tier][meter(name).name] = row
     return InForce(currency=currency, channel=channel, tiers=tiers, notes=_notes(wanted, instant))
 
 

@@ -1,0 +1,49 @@
+"""`manage.py import_prices`: compares or imports the price data bundled in genai-prices."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from catalog.services import price_sources
+from catalog.services.price_import import ImportPlan
+
+
+class Command(BaseCommand):
+    """Prints what would be added, closed and left, and why; then writes it in one transaction."""
+
+    help = "Import API prices from the data bundled in the installed genai-prices package (no network)."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--dry-run", action="store_true", help="Print what would be done; write nothing.")
+
+    def handle(self, *, dry_run: bool, verbosity: int, **_: Any) -> None:
+        """Plan, print, write."""
+        plan = price_sources.plan_genai_prices()
+        print_plan(self, plan, verbosity)
+        if dry_run:
+            self.stdout.write("Dry run: nothing was written.")
+            return
+        price_sources.apply(plan)
+
+
+def print_plan(command: BaseCommand, plan: ImportPlan, verbosity: int) -> None:
+    """The plan as lines: a summary, the closings, and with -v 2 every addition and every row left alone."""
+    out = command.stdout
+    out.write(
+        f"API prices from {plan.source.source} {plan.source.version} (sha256 {plan.source.sha256[:12]}): "
+        f"{len(plan.add)} to add, {len(plan.close)} to close, {plan.unchanged} unchanged, {len(plan.left)} left alone"
+    )
+    for closing in plan.close:
+        out.write(f"  {'x' if closing.void else '~'} {closing.row} ends on {closing.on}")
+    if verbosity < 2:
+        return
+    for price in plan.add:
+        out.write(
+            f"  + {price.slug} {price.channel} {price.meter} > {price.tier_above_tokens} {price.window_key}: "
+            f"{price.amount} {price.currency}/{price.unit} from {price.effective_from or 'ever'} "
+            f"to {price.effective_to or 'further notice'} ({price.basis})"
+        )
+    for left in plan.left:
+        out.write(f"  = {' '.join(str(part) for part in left.key if part)}: {left.reason}")

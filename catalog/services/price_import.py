@@ -1,0 +1,277 @@
+"""Imports of stated prices: a plan first (what it adds, closes, voids and leaves, and why), then one transaction.
+
+Amounts are never edited. Where a source now states another amount for a period it stated before, the old row is
+closed on the day of the import and a new one opened (basis: observed); a start date the source itself states wins
+(basis: documented). Days that another source or a person holds are left to them.
+"""
+
+import datetime
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from simple_history.utils import bulk_create_with_history, bulk_update_with_history  # type: ignore[import-untyped]
+
+from catalog.models import ApiPrice, PriceList, Provider
+from catalog.models.pricing import Basis
+from catalog.price_rows import Period, PriceKey, StatedPrice, key_of, period_of, worth_of
+from catalog.revisions import catalog_write
+
+BATCH_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One reading of a price source."""
+
+    slug: str
+    name: str
+    source: str
+    version: str
+    sha256: str
+    licence: str = ""
+    url: str = ""
+    retrieved_on: datetime.date
+    providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """A row that ends, because the source states another price from then on; voided when it never took effect."""
+
+    row: ApiPrice
+    on: datetime.date
+    void: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """Prices that are not touched, and why."""
+
+    key: PriceKey
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportPlan:
+    """What an import would do, or did."""
+
+    source: Source
+    add: tuple[StatedPrice, ...]
+    close: tuple[Closing, ...]
+    left: tuple[Left, ...]
+    unchanged: int
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything would be written."""
+        return bool(self.add or self.close)
+
+
+@dataclass(slots=True)
+class _Draft:
+    add: list[StatedPrice] = field(default_factory=list)
+    close: list[Closing] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+    unchanged: int = 0
+
+
+def plan_import(source: Source, stated: Iterable[StatedPrice], *, today: datetime.date) -> ImportPlan:
+    """Compare what the source states with the rows in force; writes nothing."""
+    wanted: dict[PriceKey, list[StatedPrice]] = defaultdict(list)
+    for price in stated:
+        wanted[price.key].append(price)
+    stored: dict[PriceKey, list[ApiPrice]] = defaultdict(list)
+    rows = ApiPrice.objects.filter(voided_at__isnull=True).select_related("price_list", "provider")
+    for row in rows.iterator(chunk_size=2000):
+        stored[key_of(row, row.provider.slug)].append(row)
+    draft = _Draft()
+    for key, prices in wanted.items():
+        _compare(key, prices, stored.get(key, []), source, today, draft)
+    for key, rows_of_key in stored.items():
+        if key not in wanted and any(_is_own(row, source) and row.effective_to is None for row in rows_of_key):
+            draft.left.append(Left(key=key, reason=_("no longer stated by the source; still in force here")))
+    return ImportPlan(
+        source=source,
+        add=tuple(draft.add),
+        close=tuple(draft.close),
+        left=tuple(draft.left),
+        unchanged=draft.unchanged,
+    )
+
+
+def _is_own(row: ApiPrice, source: Source) -> bool:
+    return row.price_list is not None and row.price_list.source == source.source and not row.edited_by_person
+
+
+def _compare(
+    key: PriceKey,
+    prices: Sequence[StatedPrice],
+    rows: Sequence[ApiPrice],
+    source: Source,
+    today: datetime.date,
+    draft: _Draft,
+) -> None:
+    held = [row for row in rows if not _is_own(row, source)]
+    taken = [period_of(row) for row in held]
+    for row in rows:
+        if _is_own(row, source):
+            closing = _closing(row, prices, today)
+            if closing is not None:
+                draft.close.append(closing)
+            if closing is None or not closing.void:
+                taken.append(Period(row.effective_from, closing.on if closing else row.effective_to))
+    for price in prices:
+        gaps = _gaps(price.period, taken)
+        if not gaps:
+            draft.unchanged += 1
+        for gap in gaps:
+            basis = price.basis if gap.start == price.effective_from else Basis.OBSERVED
+            draft.add.append(replace(price, effective_from=gap.start, effective_to=gap.end, basis=basis))
+        for row in held:
+            if price.period.meets(period_of(row)):
+                draft.left.append(Left(key=key, reason=_held_reason(row, price)))
+
+
+def _closing(row: ApiPrice, prices: Sequence[StatedPrice], today: datetime.date) -> Closing | None:
+    """When a row of this source has to end: at the start of the next stated price, or today, or never."""
+    same = [price for price in prices if price.worth == worth_of(row) and price.period.meets(period_of(row))]
+    if same:
+        end = same[0].effective_to
+        if end is not None and (row.effective_to is None or end < row.effective_to):
+            return Closing(row=row, on=end)
+        return None
+    if row.effective_to is not None and row.effective_to <= today:
+        return None  # the past stays as it was billed
+    if not any(price.period.meets(period_of(row)) for price in prices):
+        return None
+    starts = [price.effective_from for price in prices if price.effective_from and price.effective_from > today]
+    if row.effective_from is not None and row.effective_from >= today:
+        return Closing(row=row, on=row.effective_from, void=True)
+    later = [start for start in starts if not _ruled_by_other(row, prices, today)]
+    return Closing(row=row, on=min(later, default=today))
+
+
+def _ruled_by_other(row: ApiPrice, prices: Sequence[StatedPrice], today: datetime.date) -> bool:
+    """Whether the source states another price for today itself."""
+    day = Period(today, today + datetime.timedelta(days=1))
+    return any(price.period.meets(day) and price.worth != worth_of(row) for price in prices)
+
+
+def _gaps(period: Period, taken: Iterable[Period]) -> list[Period]:
+    parts = [period]
+    for other in taken:
+        parts = [rest for part in parts for rest in part.minus(other)]
+    return parts
+
+
+def _held_reason(row: ApiPrice, price: StatedPrice) -> str:
+    holder = _("edited by a person") if row.edited_by_person else str(row.price_list or _("entered by hand"))
+    if worth_of(row) == price.worth:
+        return _("held by: %(holder)s (same price)") % {"holder": holder}
+    return _("held by: %(holder)s (%(theirs)s there, %(ours)s in the source)") % {
+        "holder": holder,
+        "theirs": f"{row.amount.normalize():f} {row.currency}/{row.unit}",
+        "ours": f"{price.amount.normalize():f} {price.currency}/{price.unit}",
+    }
+
+
+def apply_import(plan: ImportPlan) -> None:
+    """Carry out a plan in one transaction; the catalog revision rises once, or not at all when nothing changes."""
+    if not plan.writes:
+        return
+    reason = _("Imported from %(source)s %(version)s") % {"source": plan.source.source, "version": plan.source.version}
+    with catalog_write(only_if_touched=True):
+        price_list = _price_list(plan.source)
+        providers = _providers(plan)
+        _close(plan.close, reason)
+        rows = [_row(price, providers[price.provider], price_list) for price in plan.add]
+        bulk_create_with_history(rows, ApiPrice, batch_size=BATCH_ROWS, default_change_reason=reason)
+
+
+def _price_list(source: Source) -> PriceList:
+    row, _created = PriceList.objects.update_or_create(
+        slug=source.slug,
+        defaults={
+            "name": source.name,
+            "source": source.source,
+            "source_version": source.version,
+            "retrieved_on": source.retrieved_on,
+            "sha256": source.sha256,
+            "licence": source.licence,
+            "url": source.url,
+        },
+    )
+    return row
+
+
+def _providers(plan: ImportPlan) -> dict[str, Provider]:
+    known = {row.slug: row for row in Provider.objects.all()}
+    for slug in dict.fromkeys(price.provider for price in plan.add):
+        if slug not in known:
+            facts = plan.source.providers.get(slug, {})
+            row = Provider(
+                slug=slug,
+                name=facts.get("name", slug),
+                pricing_url=facts.get("pricing_url", ""),
+                source=f"{plan.source.source} {plan.source.version}",
+                source_date=plan.source.retrieved_on,
+            )
+            row.save()
+            known[slug] = row
+    return known
+
+
+def _close(closings: Sequence[Closing], reason: str) -> None:
+    now = timezone.now()
+    rows = []
+    for closing in closings:
+        row = closing.row
+        if closing.void:
+            row.voided_at, row.void_reason = now, _("replaced by its source before it took effect")
+        else:
+            row.effective_to = closing.on
+        row.updated_at = now
+        rows.append(row)
+    if rows:
+        bulk_update_with_history(
+            rows,
+            ApiPrice,
+            ["effective_to", "voided_at", "void_reason", "updated_at"],
+            batch_size=BATCH_ROWS,
+            default_change_reason=reason,
+        )
+
+
+def _row(price: StatedPrice, provider: Provider, price_list: PriceList) -> ApiPrice:
+    row = ApiPrice(
+        price_list=price_list,
+        provider=provider,
+        model=price.model,
+        channel=price.channel,
+        endpoint_class=price.endpoint_class,
+        meter=price.meter,
+        unit=price.unit,
+        amount=price.amount,
+        currency=price.currency,
+        tier_above_tokens=price.tier_above_tokens,
+        tier_operator=price.tier_operator,
+        daily_start=price.daily_start,
+        daily_end=price.daily_end,
+        daily_zone=price.daily_zone,
+        weekday_mask=price.weekday_mask,
+        effective_from=price.effective_from,
+        effective_to=price.effective_to,
+        basis=price.basis,
+        source=price.source,
+        source_url=price.source_url,
+        date_seen=price.date_seen or price_list.retrieved_on,
+        dispute=price.dispute,
+        loaded_from=price_list.slug,
+        loaded_version=price_list.source_version,
+    )
+    row.fill_derived()
+    return row

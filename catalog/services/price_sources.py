@@ -1,0 +1,56 @@
+"""The two sources of API prices: our own file, and the package genai-prices."""
+
+import datetime
+import hashlib
+
+from django.utils import timezone
+
+from catalog.importers import genai_prices
+from catalog.price_rows import DATA_DIR, read_price_csv
+from catalog.services.price_import import ImportPlan, Source, apply_import, plan_import
+
+OWN_FILE = "api_prices.csv"
+OWN_SOURCE = "aforo"
+
+
+def plan_own_prices(*, today: datetime.date | None = None) -> ImportPlan:
+    """What loading our own price file would do.
+
+    Raises:
+        ValueError: The file is malformed; names the line.
+    """
+    path = DATA_DIR / OWN_FILE
+    stated = read_price_csv(path)
+    read_on = max(price.date_seen for price in stated if price.date_seen)
+    source = Source(
+        slug=f"aforo-{read_on.isoformat()}",
+        name=f"Aforo's own price file, read {read_on.isoformat()}",
+        source=OWN_SOURCE,
+        version=read_on.isoformat(),
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        retrieved_on=read_on,
+    )
+    return plan_import(source, stated, today=today or timezone.localdate())
+
+
+def plan_genai_prices(*, today: datetime.date | None = None) -> ImportPlan:
+    """What importing the data bundled in genai-prices would do."""
+    reading = genai_prices.read_package()
+    day = today or timezone.localdate()
+    source = Source(
+        slug=f"genai-prices-{reading.version}",
+        name=f"genai-prices {reading.version}",
+        source=genai_prices.PACKAGE,
+        version=reading.version,
+        sha256=reading.sha256,
+        licence=genai_prices.LICENCE,
+        url=genai_prices.URL,
+        retrieved_on=day,
+        providers=reading.providers,
+    )
+    return plan_import(source, reading.prices, today=day)
+
+
+def apply(plan: ImportPlan) -> None:
+    """Write a plan."""
+    apply_import(plan)
