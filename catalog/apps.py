@@ -12,6 +12,7 @@ class CatalogConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect the signals once all models are loaded."""
-        from catalog import signals  # models can be imported only now
+        from catalog import price_facts, signals  # models can be imported only now
 
         signals.connect(self)
+        price_facts.register_price_kinds()

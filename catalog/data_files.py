@@ -31,7 +31,7 @@ class Record:
     @property
     def sha256(self) -> str:
         """Hash of all values; what the loader compares to know whether anything changed."""
-        return sha256_of({"values": _plain(self.values), "children": _plain(self.children)})
+        return sha256_of({"values": plain(self.values), "children": plain(self.children)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +139,12 @@ def _with_dates(entry: Mapping[str, Any], dates: Sequence[str]) -> dict[str, Any
     return values
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value as JSON has it: dates as text, tuples as lists."""
     if isinstance(value, Mapping):
-        return {key: _plain(child) for key, child in value.items()}
+        return {key: plain(child) for key, child in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(child) for child in value]
+        return [plain(child) for child in value]
     if isinstance(value, datetime.date):
         return value.isoformat()
     return value

@@ -53,8 +53,12 @@ class GpuOffer(CatalogRow):
         _("currency"), max_length=3, default="USD", validators=[validate_currency], help_text=_("ISO 4217.")
     )
     region = models.CharField(_("region"), max_length=60, blank=True, help_text=_("Where the machine stands."))
-    instance = models.CharField(_("instance"), max_length=100, blank=True, help_text=_("The provider's name of it."))
-    date_seen = models.DateField(_("date seen"), help_text=_("When the price was seen."))
+    machine = models.CharField(
+        _("instance type"), max_length=100, blank=True, help_text=_("The provider's name of it.")
+    )
+    date_seen = models.DateField(
+        _("date seen"), null=True, blank=True, help_text=_("When the price was seen; empty: the source does not say.")
+    )
     source = models.CharField(_("source"), max_length=300, help_text=_("Where it was seen."))
 
     FROZEN = ("provider", "gpu_as_listed", "gpu_count", "market", "price_per_hour", "price_per_gpu_hour", "date_seen")

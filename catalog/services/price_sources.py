@@ -1,4 +1,4 @@
-"""The two sources of API prices: our own file, and the package genai-prices."""
+"""The sources of prices: our own files, and the package genai-prices."""
 
 import datetime
 import hashlib
@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from catalog.importers import genai_prices
 from catalog.price_rows import DATA_DIR, read_price_csv
+from catalog.services import loading, price_data
 from catalog.services.price_import import ImportPlan, Source, apply_import, plan_import
 
 OWN_FILE = "api_prices.csv"
@@ -54,3 +55,24 @@ def plan_genai_prices(*, today: datetime.date | None = None) -> ImportPlan:
 def apply(plan: ImportPlan) -> None:
     """Write a plan."""
     apply_import(plan)
+
+
+def load_everything(*, with_package: bool = True) -> list[loading.LoadPlan | ImportPlan]:
+    """Load sellers, cache policies, offers and prices, each after what it points to; returns what was done.
+
+    Args:
+        with_package: Also import the data bundled in genai-prices (some 7,500 rows).
+
+    Raises:
+        DataFileError: A file is malformed or points to a row that is not there.
+    """
+    done: list[loading.LoadPlan | ImportPlan] = []
+    for build in (price_data.providers, price_data.cache_policies, price_data.gpu_offers):
+        plan = build()
+        loading.load([plan])
+        done.append(plan)
+    for source in (plan_own_prices, plan_genai_prices) if with_package else (plan_own_prices,):
+        prices = source()
+        apply_import(prices)
+        done.append(prices)
+    return done

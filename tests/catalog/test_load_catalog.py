@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 def load(*options: str) -> str:
     out = StringIO()
-    call_command("load_catalog", *options, stdout=out)
+    call_command("load_catalog", "--without-genai-prices", *options, stdout=out)
     return out.getvalue()
 
 

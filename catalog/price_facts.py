@@ -1,0 +1,160 @@
+"""Prices, cache policies and offers as facts: what estimates and stored reports are made from."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from catalog.models import ApiPrice, CachePolicy, GpuOffer
+from catalog.snapshot import UnknownSlugError, register
+
+# Where one model is sold by several, its maker's list is meant by the bare name; then the big clouds, in this order.
+FIRST_PARTY = (
+    "anthropic",
+    "openai",
+    "google",
+    "deepseek",
+    "x-ai",
+    "moonshotai",
+    "mistral",
+    "minimax",
+    "zai",
+    "alibaba",
+)
+
+
+def price_facts(slug: str) -> dict[str, Any]:
+    """Every price of one provider's model that was not voided, of all dates, and the cache policies that fit it.
+
+    Raises:
+        UnknownSlugError: No price has this slug.
+        ValueError: The rows are in several currencies.
+    """
+    rows = list(ApiPrice.objects.filter(slug=slug, voided_at__isnull=True).select_related("provider", "price_list"))
+    if not rows:
+        raise UnknownSlugError("price", slug)
+    first = rows[0]
+    currencies = {row.currency for row in rows}
+    if len(currencies) > 1:
+        raise ValueError(f"{slug} has prices in several currencies: {', '.join(sorted(currencies))}")
+    return {
+        "slug": slug,
+        "provider": first.provider.slug,
+        "model": first.model,
+        "currency": first.currency,
+        "usage_convention": first.provider.usage_convention,
+        "rows": [_row_facts(row) for row in rows],
+        "policies": policies_for(first.provider_id, first.model),
+    }
+
+
+def _row_facts(row: ApiPrice) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "meter": row.meter,
+        "unit": row.unit,
+        "amount": f"{row.amount.normalize():f}",
+        "channel": row.channel,
+        "endpoint_class": row.endpoint_class,
+        "tier_above_tokens": row.tier_above_tokens,
+        "tier_operator": row.tier_operator,
+        "daily_start": row.daily_start.isoformat() if row.daily_start else None,
+        "daily_end": row.daily_end.isoformat() if row.daily_end else None,
+        "daily_zone": row.daily_zone,
+        "weekday_mask": row.weekday_mask,
+        "effective_from": row.effective_from.isoformat() if row.effective_from else None,
+        "effective_to": row.effective_to.isoformat() if row.effective_to else None,
+        "basis": row.basis,
+        "source": row.source,
+        "source_url": row.source_url,
+        "date_seen": row.date_seen.isoformat() if row.date_seen else None,
+        "price_list": row.price_list.slug if row.price_list else None,
+        "dispute": row.dispute,
+    }
+
+
+def policies_for(provider_id: int, model: str) -> list[dict[str, Any]]:
+    """Policies of a provider that fit a model; of each kind (default, chosen by name) the longest pattern wins."""
+    best: dict[bool, tuple[int, CachePolicy]] = {}
+    for policy in CachePolicy.objects.filter(provider_id=provider_id):
+        lengths = [len(pattern) for pattern in policy.models_matching if fnmatchcase(model.lower(), pattern)]
+        if lengths and max(lengths) > best.get(policy.is_default, (0, policy))[0]:
+            best[policy.is_default] = (max(lengths), policy)
+    return [policy_facts(best[kind][1]) for kind in (True, False) if kind in best]
+
+
+def policy_facts(policy: CachePolicy) -> dict[str, Any]:
+    """One cache policy; seconds and tokens."""
+    storage = policy.storage_price_per_mtok_hour
+    return {
+        "slug": policy.slug,
+        "name": policy.name,
+        "mode": policy.mode,
+        "is_default": policy.is_default,
+        "min_tokens": policy.min_tokens,
+        "granularity_tokens": policy.granularity_tokens,
+        "ttls_s": list(policy.ttls_s),
+        "ttl_basis": policy.ttl_basis,
+        "ttl_settable": policy.ttl_settable,
+        "refresh_on_hit": policy.refresh_on_hit,
+        "max_breakpoints": policy.max_breakpoints,
+        "lookback_blocks": policy.lookback_blocks,
+        "storage_price_per_mtok_hour": None if storage is None else f"{storage.normalize():f}",
+        "hit_quality": policy.hit_quality,
+        "best_effort": policy.best_effort,
+        "stacks_with_batch": policy.stacks_with_batch,
+        "source": policy.source,
+        "source_url": policy.source_url,
+        "source_date": policy.source_date.isoformat() if policy.source_date else None,
+        "notes": policy.notes,
+    }
+
+
+def price_names() -> dict[str, str]:
+    """Every name a price answers to: its slug, provider/model, and the bare model where one seller is meant by it."""
+    known = ApiPrice.objects.filter(voided_at__isnull=True).values_list("slug", "provider__slug", "model").distinct()
+    names: dict[str, str] = {}
+    sellers: dict[str, dict[str, str]] = {}
+    for slug, provider, model in known.order_by("slug"):
+        names[slug] = slug
+        names[f"{provider}/{model}"] = slug
+        sellers.setdefault(model, {})[provider] = slug
+    for model, slugs in sellers.items():
+        maker = next((provider for provider in FIRST_PARTY if provider in slugs), None)
+        if maker is not None or len(slugs) == 1:
+            names.setdefault(model, slugs[maker] if maker is not None else next(iter(slugs.values())))
+    return names
+
+
+def offer_facts(slug: str) -> dict[str, Any]:
+    """One hourly offer.
+
+    Raises:
+        UnknownSlugError: No offer has this slug.
+    """
+    offer = GpuOffer.objects.select_related("gpu").filter(slug=slug).first()
+    if offer is None:
+        raise UnknownSlugError("offer", slug)
+    return {
+        "slug": offer.slug,
+        "name": offer.name,
+        "provider": offer.provider,
+        "gpu": offer.gpu.slug if offer.gpu else None,
+        "gpu_count": offer.gpu_count,
+        "market": offer.market,
+        "price_per_hour": f"{offer.price_per_hour.normalize():f}",
+        "price_per_gpu_hour": f"{offer.price_per_gpu_hour.normalize():f}",
+        "currency": offer.currency,
+        "region": offer.region,
+        "date_seen": offer.date_seen.isoformat() if offer.date_seen else None,
+        "source": offer.source,
+    }
+
+
+def _offer_names() -> Mapping[str, str]:
+    return {slug: slug for slug in GpuOffer.objects.values_list("slug", flat=True)}
+
+
+def register_price_kinds() -> None:
+    """Make prices and offers known to the snapshot of facts."""
+    register("price", price_facts, price_names)
+    register("offer", offer_facts, _offer_names)
