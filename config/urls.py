@@ -21,6 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # Everything else under /api/ is a problem too, also while DEBUG shows pages for other addresses.
     re_path(r"^api/", views.unrouted),
     path("admin/", admin.site.urls),
+    path("favicon.ico", views.favicon),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
 ]

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.templatetags.static import static
 from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
 from django.views import defaults
@@ -30,6 +31,11 @@ class DocsView(SpectacularSwaggerSplitView):
 def home(request: HttpRequest) -> HttpResponse:
     """People who open the bare address want the documentation."""
     return HttpResponseRedirect(reverse("docs"))
+
+
+def favicon(request: HttpRequest) -> HttpResponse:
+    """Browsers ask for it at this address whatever the page says."""
+    return HttpResponseRedirect(static("aforo/favicon.svg"))
 
 
 @csrf_exempt

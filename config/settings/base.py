@@ -86,6 +86,7 @@ LANGUAGES = [("en", _("English")), ("es", _("Spanish"))]
 LOCALE_PATHS = [BASE_DIR / "config" / "locale"]
 
 STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
 
 # A connection per request costs more than most requests do (2 ms); health checks replace those that died.
 DATABASE_PERSISTENCE = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}

@@ -10,6 +10,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": _("Catalog, reports and access"),
     "SITE_URL": "/api/docs/",
     "SITE_SYMBOL": "speed",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "/static/aforo/favicon.svg"}],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     # No THEME: people choose light, dark or their system's.
