@@ -7,6 +7,7 @@ validate`); classes of fewer than 30 rows borrow the metric's largest class, wid
 
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from estimator.engine.traffic import RankLayout
 
@@ -60,18 +61,18 @@ class Band:
     `tpot` and `ttft` multiply times, `offline` and `static` multiply rates; `…_saturated` beyond the KV capacity.
     """
 
-    tpot_low: float
-    tpot_high: float
-    ttft_low: float
-    ttft_high: float
-    tpot_saturated_low: float
-    tpot_saturated_high: float
-    ttft_saturated_low: float
-    ttft_saturated_high: float
-    offline_low: float
-    offline_high: float
-    static_low: float
-    static_high: float
+    tpot_low: Any
+    tpot_high: Any
+    ttft_low: Any
+    ttft_high: Any
+    tpot_saturated_low: Any
+    tpot_saturated_high: Any
+    ttft_saturated_low: Any
+    ttft_saturated_high: Any
+    offline_low: Any
+    offline_high: Any
+    static_low: Any
+    static_high: Any
 
 
 def spread(metric: str, name: str) -> tuple[float, float]:

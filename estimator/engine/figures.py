@@ -1,58 +1,19 @@
 """Ceiling and expectation of many rows of one engine kind and mode: seconds, rates, their bands, what binds."""
 
-from dataclasses import dataclass
-from enum import IntEnum
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from estimator.engine.bands import Band
-from estimator.engine.capacity import Capacity, admitted_sequences
-from estimator.engine.roofline import (
-    Floor,
-    floor_compute_s,
-    floor_memory_s,
-    floor_prefill_compute_s,
-    floor_prefill_s,
-    floor_step_s,
-)
+from estimator.engine.codes import Binding
+from estimator.engine.roofline import Floor, StepFloor, floor_prefill_compute_s, floor_prefill_memory_s, step_floor
 from estimator.engine.serving import Load
 from estimator.engine.specs import WorkloadMode
 
 Floats = npt.NDArray[np.float64]
 Columns = dict[str, Any]
-
-
-class Binding(IntEnum):
-    """What limits a step, by code; the labels are those of the API."""
-
-    MEMORY_BANDWIDTH = 0
-    COMPUTE = 1
-    INTERCONNECT = 2
-    OVERHEAD = 3
-    KV_CACHE = 4
-
-    @property
-    def label(self) -> str:
-        """Name in the API."""
-        return self.name.lower()
-
-
-class Reason(IntEnum):
-    """Why a figure of a row is not said, by code; 0 where all are."""
-
-    NONE = 0
-    DOES_NOT_FIT = 1
-    MISSING_FIGURE = 2
-    KV_SETTINGS_ASSUMED = 3
-    QUEUE_GROWS = 4
-    NO_QUEUE = 5
-
-    @property
-    def label(self) -> str:
-        """Name in the API."""
-        return {"MISSING_FIGURE": "missing-figure"}.get(self.name, self.name.lower())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +32,8 @@ class Expected:
     prefill_s: Any
     tokens_per_s: Any
     parts: dict[Binding, Any]
+    cache_read_s: Any = 0.0
+    busy: bool = True
 
 
 def micro_batch(sequences: Any, pipeline: Any) -> Any:
@@ -78,102 +41,127 @@ def micro_batch(sequences: Any, pipeline: Any) -> Any:
     return sequences / np.minimum(pipeline, np.maximum(sequences, 1.0))
 
 
-def ceiling_columns(
-    floor: Floor,
-    load: Load,
-    sequences: Any,
-    admitted: Any,
-    *,
-    pipeline: Any,
-    gpus: Any,
-    mode: WorkloadMode,
-) -> Columns:
-    """The physical ceiling of each row, at as many sequences a step as the expectation decodes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What nothing is faster than: one step, one token, one prompt; and the products of a prompt, in seconds."""
 
-    Offline the machine must also prefill what it decodes: per token `max(bytes, FLOPs of the step + B/output · FLOPs of
-    a prompt)`. Pipeline stages may work on one prompt's pieces at once, so that a prompt takes 1/pp.
+    step: StepFloor
+    tpot_s: Any
+    ttft_s: Any
+    prompt_compute_s: Any
+
+    def busy_tpot_s(self, others: Any, output_tokens: Any) -> Any:
+        """Least mean time per token when `others` prompts are prefilled on the same GPUs while a sequence decodes."""
+        return np.maximum(self.step.memory_s, self.step.compute_s + others / output_tokens * self.prompt_compute_s)
+
+
+def bounds_of(floor: Floor, load: Load, sequences: Any, *, pipeline: Any) -> Bounds:
+    """The physical bounds of rows whose micro-batch holds `sequences`.
+
+    Pipeline stages may work on one prompt's pieces at once, so that a prompt takes 1/pp of its work.
     """
-    new = load.input_tokens - load.cached_tokens
-    micro = micro_batch(sequences, pipeline)
-    ttft = floor_prefill_s(floor, new, load.cached_tokens) / pipeline
-    tpot = floor_step_s(floor, micro, load.context_tokens)
-    e2e = ttft + (load.output_tokens - 1.0) * tpot
-    if mode is WorkloadMode.OFFLINE:
-        total = admitted / busy_tpot_s(floor, load, admitted, pipeline=pipeline, others=admitted)
-    elif mode is WorkloadMode.DECODE_STEP:
-        total = admitted / tpot
-    else:
-        total = admitted * load.output_tokens / e2e
-    return _metrics(ttft, tpot, e2e, total, load.output_tokens, gpus, side="ceiling")
+    new, cached = load.input_tokens - load.cached_tokens, load.cached_tokens
+    step = step_floor(floor, sequences, load.context_tokens)
+    prompt = floor_prefill_compute_s(floor, new, cached) / pipeline
+    reading = floor_prefill_memory_s(floor, new, cached) / pipeline
+    return Bounds(step=step, tpot_s=step.time_s(), ttft_s=np.maximum(reading, prompt), prompt_compute_s=prompt)
 
 
-def busy_tpot_s(floor: Floor, load: Load, sequences: Any, *, pipeline: Any, others: Any) -> Any:
-    """Least mean time per token when `others` prompts are prefilled on the same GPUs per answer of a sequence."""
-    micro = micro_batch(sequences, pipeline)
-    prompt = floor_prefill_compute_s(floor, load.input_tokens - load.cached_tokens, load.cached_tokens)
-    compute = floor_compute_s(floor, micro, load.context_tokens) + others / load.output_tokens * prompt / pipeline
-    return np.maximum(floor_memory_s(floor, micro, load.context_tokens), compute)
+def ceiling_columns(bounds: Bounds, load: Load, total: Any, *, gpus: Any) -> Columns:
+    """The ceiling of each row, with as many sequences a step as the expectation decodes; `total` is tokens/s."""
+    e2e = bounds.ttft_s + (load.output_tokens - 1.0) * bounds.tpot_s
+    return metric_columns(bounds.ttft_s, bounds.tpot_s, e2e, total, load.output_tokens, gpus, side="ceiling")
 
 
-def expected_columns(
-    expected: Expected,
-    floor: Floor,
-    load: Load,
-    band: Band,
-    *,
-    pipeline: Any,
-    gpus: Any,
-    mode: WorkloadMode,
+def closed_columns(
+    expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any, mode: WorkloadMode
 ) -> Columns:
-    """The expectation with its ends, never faster than the ceiling, and what binds the step.
+    """Ceiling and expectation of a mode without arrivals, the expectation never faster than the ceiling.
 
     Ends of end-to-end times are `ttft end + (n − 1) · tpot end`; rates take the reciprocal ends.
     """
-    over = load.concurrency / np.maximum(expected.admitted, 1e-9)
-    saturated = (over > 1.0 + 1e-9) & (mode is not WorkloadMode.OFFLINE)
-    tpot_low = np.where(saturated, band.tpot_saturated_low, band.tpot_low)
-    tpot_high = np.where(saturated, band.tpot_saturated_high, band.tpot_high)
-    micro = micro_batch(expected.decoding, pipeline)
-    least_tpot = floor_step_s(floor, micro, load.context_tokens)
-    least_ttft = floor_prefill_s(floor, load.input_tokens - load.cached_tokens, load.cached_tokens) / pipeline
-    columns: Columns = {"saturated": saturated, "decoding_sequences": expected.decoding}
-    columns["effective_concurrency"] = expected.admitted
-    columns["prefill_s"] = np.maximum(expected.prefill_s, least_ttft)
-    columns["step_s"] = np.maximum(expected.step_s, least_tpot)
-    columns |= _binding(expected.parts, saturated)
-    if mode is WorkloadMode.OFFLINE:
-        return columns | _offline(expected, floor, load, band, pipeline=pipeline, gpus=gpus)
-    if mode is WorkloadMode.DECODE_STEP:
-        tpot = columns["step_s"]
-        for side, ratio in (("mid", 1.0), ("low", tpot_low), ("high", tpot_high)):
-            columns |= _step_metrics(np.maximum(tpot * ratio, least_tpot), expected.admitted, gpus, side=side)
-        return columns
-    online = mode is not WorkloadMode.STATIC_BATCH
-    others = np.maximum(expected.decoding - 1.0, 0.0) if online else 0.0
-    tpot = np.maximum(expected.tpot_s, busy_tpot_s(floor, load, expected.decoding, pipeline=pipeline, others=others))
-    ttft = np.maximum(expected.ttft_s + expected.queue_s, least_ttft)
-    ttft_low = np.where(saturated, band.ttft_saturated_low, band.ttft_low)
-    ttft_high = np.where(saturated, band.ttft_saturated_high, band.ttft_high)
-    for side, first, each, rate in (
-        ("mid", 1.0, 1.0, 1.0),
-        ("low", ttft_low, tpot_low, band.static_high),
-        ("high", ttft_high, tpot_high, band.static_low),
-    ):
-        ttft_end = np.maximum(ttft * first, least_ttft)
-        tpot_end = np.maximum(tpot * each, least_tpot)
-        e2e = ttft_end + (load.output_tokens - 1.0) * tpot_end
-        if online:
-            total = np.maximum(load.concurrency, expected.admitted) * load.output_tokens / e2e
-        else:
-            total = expected.tokens_per_s * rate
-            e2e = load.concurrency * load.output_tokens / total
-        columns |= _metrics(ttft_end, tpot_end, e2e, total, load.output_tokens, gpus, side=side)
+    saturated = np.zeros(np.shape(expected.step_s), dtype=bool)
+    if mode is not WorkloadMode.OFFLINE:
+        saturated = load.concurrency > expected.admitted * (1.0 + 1e-9)
+    if np.any(saturated):
+        band = _saturated_band(band, saturated)
+    columns: Columns = {
+        "saturated": saturated,
+        "effective_concurrency": expected.admitted,
+        "decoding_sequences": expected.decoding,
+        "prefill_s": np.maximum(expected.prefill_s, bounds.ttft_s),
+        "step_s": np.maximum(expected.step_s, bounds.tpot_s),
+        "step_cache_s": expected.cache_read_s,
+    }
+    columns |= binding_columns(expected.parts, saturated)
+    if mode in (WorkloadMode.OFFLINE, WorkloadMode.DECODE_STEP):
+        columns |= ceiling_columns(bounds, load, expected.admitted / bounds.tpot_s, gpus=gpus)
+        if mode is WorkloadMode.OFFLINE:
+            return columns | _offline(expected, bounds, load, band, gpus=gpus)
+        return columns | _one_step(columns["step_s"], expected, bounds, band, gpus=gpus)
+    e2e = bounds.ttft_s + (load.output_tokens - 1.0) * bounds.tpot_s
+    columns |= ceiling_columns(bounds, load, expected.admitted * load.output_tokens / e2e, gpus=gpus)
+    if mode is WorkloadMode.STATIC_BATCH:
+        return columns | _static(expected, bounds, load, band, gpus=gpus)
+    return columns | _online(expected, bounds, load, band, gpus=gpus)
+
+
+def _saturated_band(band: Band, saturated: Any) -> Band:
+    return replace(
+        band,
+        tpot_low=np.where(saturated, band.tpot_saturated_low, band.tpot_low),
+        tpot_high=np.where(saturated, band.tpot_saturated_high, band.tpot_high),
+        ttft_low=np.where(saturated, band.ttft_saturated_low, band.ttft_low),
+        ttft_high=np.where(saturated, band.ttft_saturated_high, band.ttft_high),
+    )
+
+
+def _sides(band: Band) -> tuple[tuple[str, Any, Any], ...]:
+    """Side, multiplier of TTFT, multiplier of TPOT."""
+    return (
+        ("mid", 1.0, 1.0),
+        ("low", band.ttft_low, band.tpot_low),
+        ("high", band.ttft_high, band.tpot_high),
+    )
+
+
+def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
+    """A closed loop: `total = admitted · output / e2e inside the engine`; the wait for a place is in TTFT alone."""
+    least = bounds.tpot_s
+    if expected.busy:
+        least = bounds.busy_tpot_s(np.maximum(expected.decoding - 1.0, 0.0), load.output_tokens)
+    tpot = np.maximum(expected.tpot_s, least)
+    under_way = expected.admitted * load.output_tokens
+    columns: Columns = {}
+    for side, first, each in _sides(band):
+        inside = np.maximum(expected.ttft_s * first, bounds.ttft_s)
+        tpot_end = np.maximum(tpot * each, bounds.tpot_s)
+        decoding = (load.output_tokens - 1.0) * tpot_end
+        total = under_way / (inside + decoding)
+        ttft_end = inside + expected.queue_s * first
+        columns |= metric_columns(ttft_end, tpot_end, ttft_end + decoding, total, load.output_tokens, gpus, side=side)
     return columns
 
 
-def _offline(expected: Expected, floor: Floor, load: Load, band: Band, *, pipeline: Any, gpus: Any) -> Columns:
+def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
+    """A batch that starts and ends together: its rate has its own band, its time is `C · output / rate`."""
+    tpot = np.maximum(expected.tpot_s, bounds.tpot_s)
+    ttft = np.maximum(expected.ttft_s + expected.queue_s, bounds.ttft_s)
+    rates = {"mid": 1.0, "low": band.static_high, "high": band.static_low}
+    most = expected.admitted * load.output_tokens / (bounds.ttft_s + (load.output_tokens - 1.0) * bounds.tpot_s)
+    columns: Columns = {}
+    for side, first, each in _sides(band):
+        total = np.minimum(expected.tokens_per_s * rates[side], most)
+        time = load.concurrency * load.output_tokens / total
+        ttft_end, tpot_end = np.maximum(ttft * first, bounds.ttft_s), np.maximum(tpot * each, bounds.tpot_s)
+        columns |= metric_columns(ttft_end, tpot_end, time, total, load.output_tokens, gpus, side=side)
+    return columns
+
+
+def _offline(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
     """Maximum throughput: a queue that never empties, so that neither TTFT nor end-to-end time is a property of it."""
-    least = busy_tpot_s(floor, load, expected.admitted, pipeline=pipeline, others=expected.admitted)
+    others = expected.admitted if expected.busy else 0.0
+    least = bounds.busy_tpot_s(others, load.output_tokens)
     bound = expected.admitted / least
     middle = np.minimum(expected.tokens_per_s, bound)
     unsaid = np.full(np.shape(middle), np.nan)
@@ -181,19 +169,24 @@ def _offline(expected: Expected, floor: Floor, load: Load, band: Band, *, pipeli
     for side, ratio in (("mid", 1.0), ("low", band.offline_high), ("high", band.offline_low)):
         total = np.minimum(middle * ratio, bound)
         tpot = np.maximum(expected.tpot_s, least) * (middle / total)
-        columns |= _metrics(unsaid, tpot, unsaid, total, load.output_tokens, gpus, side=side)
+        columns |= metric_columns(unsaid, tpot, unsaid, total, load.output_tokens, gpus, side=side)
     return columns
 
 
-def _step_metrics(tpot: Any, sequences: Any, gpus: Any, *, side: str) -> Columns:
-    unsaid = np.full(np.shape(tpot), np.nan)
-    return _metrics(unsaid, tpot, unsaid, sequences / tpot, unsaid, gpus, side=side)
+def _one_step(step: Any, expected: Expected, bounds: Bounds, band: Band, *, gpus: Any) -> Columns:
+    """One decode step: no first token, no request."""
+    unsaid = np.full(np.shape(step), np.nan)
+    columns: Columns = {}
+    for side, _, each in _sides(band):
+        tpot = np.maximum(step * each, bounds.tpot_s)
+        columns |= metric_columns(unsaid, tpot, unsaid, expected.admitted / tpot, unsaid, gpus, side=side)
+    return columns
 
 
 _RATE_SIDE = {"low": "high", "high": "low", "mid": "mid", "ceiling": "ceiling"}
 
 
-def _metrics(ttft: Any, tpot: Any, e2e: Any, total: Any, output: Any, gpus: Any, *, side: str) -> Columns:
+def metric_columns(ttft: Any, tpot: Any, e2e: Any, total: Any, output: Any, gpus: Any, *, side: str) -> Columns:
     """Columns of one end: the low end of a time is the high end of a rate."""
     rate = _RATE_SIDE[side]
     return {
@@ -207,7 +200,7 @@ def _metrics(ttft: Any, tpot: Any, e2e: Any, total: Any, output: Any, gpus: Any,
     }
 
 
-def _binding(parts: dict[Binding, Any], saturated: Any) -> Columns:
+def binding_columns(parts: dict[Binding, Any], saturated: Any) -> Columns:
     """The largest part of a step; the KV cache where it, not the step, limits."""
     names = list(parts)
     best, code = parts[names[0]], np.full(np.shape(parts[names[0]]), int(names[0]), dtype=np.int8)
@@ -218,41 +211,3 @@ def _binding(parts: dict[Binding, Any], saturated: Any) -> Columns:
     columns: Columns = {f"step_{name.label}_s": value for name, value in parts.items()}
     columns["binding_term"] = np.where(saturated, np.int8(Binding.KV_CACHE), code)
     return columns
-
-
-def ideal_expected(
-    floor: Floor,
-    load: Load,
-    limits: Capacity,
-    *,
-    pipeline: Any,
-    prefill_share: Any,
-    decode_share: Any,
-    mode: WorkloadMode,
-) -> Expected:
-    """The teaching profile: the roofline with a share of the peak, whole sequences, no queue and no overhead."""
-    whole = Capacity(cache_sequences=np.floor(limits.cache_sequences + 1e-9), max_sequences=limits.max_sequences)
-    admitted = admitted_sequences(whole, load.concurrency, mode)
-    micro = micro_batch(admitted, pipeline)
-    step = floor_step_s(floor, micro, load.context_tokens, decode_share)
-    prefill = floor_prefill_s(floor, load.input_tokens - load.cached_tokens, load.cached_tokens, prefill_share)
-    memory = floor_memory_s(floor, micro, load.context_tokens)
-    compute = floor_compute_s(floor, micro, load.context_tokens) / decode_share
-    turns = np.maximum(load.concurrency / np.maximum(admitted, 1e-9) - 1.0, 0.0)
-    e2e = prefill + (load.output_tokens - 1.0) * step
-    if mode is WorkloadMode.STATIC_BATCH:
-        turn = prefill * admitted + (load.output_tokens - 1.0) * step
-        total = load.concurrency * load.output_tokens / (np.maximum(turns + 1.0, 1.0) * turn)
-    else:
-        total = admitted / step
-    return Expected(
-        admitted=admitted,
-        decoding=admitted,
-        step_s=step,
-        tpot_s=step,
-        ttft_s=prefill,
-        queue_s=turns * e2e,
-        prefill_s=prefill,
-        tokens_per_s=total,
-        parts={Binding.MEMORY_BANDWIDTH: memory, Binding.COMPUTE: compute},
-    )

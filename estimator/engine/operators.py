@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.engine.codes import Binding
 from estimator.engine.collectives import exchange
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.kernel_tables import DEFAULT_OPERATORS, AttentionRow, KernelRow, OperatorConstants
@@ -22,15 +23,16 @@ class Folded:
     """A key (architecture, GPU, engine, precision, parallelism) folded to seconds; fields are numbers or arrays.
 
     Tuples are slots: each distinct shape of matrix product, of experts, and each distinct attention window has one.
+    Names in `_s2` are squares of seconds: transfer and products of one kernel overlap as the root of their squares.
     """
 
-    gemm_memory_s: tuple[Any, ...]
-    gemm_token_s: tuple[Any, ...]
-    expert_memory_s: tuple[Any, ...]
-    expert_token_s: tuple[Any, ...]
+    gemm_memory_s2: tuple[Any, ...]
+    gemm_token_s2: tuple[Any, ...]
+    expert_memory_s2: tuple[Any, ...]
+    expert_token_s2: tuple[Any, ...]
     log_miss: tuple[Any, ...]
-    head_memory_s: Any
-    head_token_s: Any
+    head_memory_s2: Any
+    head_token_s2: Any
     windows: tuple[Any, ...]
     cache_read_s: tuple[Any, ...]
     prefill_attention_s: tuple[Any, ...]
@@ -109,8 +111,8 @@ class _Folder:
         folded = Folded(
             **self._gemm_slots(),
             **self._expert_slots(),
-            head_memory_s=head[0],
-            head_token_s=head[1],
+            head_memory_s2=head[0] ** 2,
+            head_token_s2=head[1] ** 2,
             head_fixed_s=head_fixed,
             **self._cache_slots(),
             decode_fixed_s=shared_fixed + decode_only_fixed + head_fixed + links.fixed_s,
@@ -147,8 +149,8 @@ class _Folder:
             before = slots.get(key, (0.0, 0.0))
             slots[key] = (before[0] + memory, before[1] + token)
         return {
-            "gemm_memory_s": tuple(s[0] for s in slots.values()),
-            "gemm_token_s": tuple(s[1] for s in slots.values()),
+            "gemm_memory_s2": tuple(s[0] ** 2 for s in slots.values()),
+            "gemm_token_s2": tuple(s[1] ** 2 for s in slots.values()),
         }
 
     def _gemm(self, gemm: Gemm) -> tuple[float, float]:
@@ -168,8 +170,8 @@ class _Folder:
             before = slots.get(key, (0.0, 0.0))
             slots[key] = (before[0] + memory, before[1] + token)
         return {
-            "expert_memory_s": tuple(s[0] for s in slots.values()),
-            "expert_token_s": tuple(s[1] for s in slots.values()),
+            "expert_memory_s2": tuple(s[0] ** 2 for s in slots.values()),
+            "expert_token_s2": tuple(s[1] ** 2 for s in slots.values()),
             "log_miss": tuple(key[0] for key in slots),
         }
 
@@ -239,46 +241,95 @@ def _fill(width: float, row: KernelRow) -> float:
     return width / (width + row.half_size)
 
 
-def decode_pass_s(folded: Folded, tokens: Any, context_tokens: Any) -> Any:
-    """Seconds of one decode pass over `tokens` sequences (all attention-data ranks) with `context_tokens` cached each.
-
-    `fixed + Σ sqrt(read² + (token·n)²) + experts + n·(Σ cache·min(context, window) + linear terms)`, n = tokens / dp.
-    """
-    own = tokens / folded.attention_dp
+def decode_linear_s(folded: Folded, context_tokens: Any) -> Any:
+    """Seconds of a decode pass per sequence of a rank: cache reads at this context, elementwise work, links, state."""
     linear = folded.decode_token_s
     for window, read in zip(folded.windows, folded.cache_read_s, strict=True):
         linear = linear + read * np.minimum(context_tokens, window)
-    total = folded.decode_fixed_s + own * linear + _root(folded.head_memory_s, folded.head_token_s * own)
-    for memory, token in zip(folded.gemm_memory_s, folded.gemm_token_s, strict=True):
-        total = total + _root(memory, token * own)
+    return linear
+
+
+def decode_pass_s(folded: Folded, tokens: Any, linear_s: Any) -> Any:
+    """Seconds of one decode pass over `tokens` sequences (all attention-data ranks), n = tokens / dp on a rank.
+
+    `fixed + n·linear + Σ sqrt(read² + (product·n)²)` over matrix products, head and touched experts; `linear_s` is
+    `decode_linear_s` at the context.
+    """
+    own = tokens / folded.attention_dp
+    square = own * own
+    total = folded.decode_fixed_s + own * linear_s + np.sqrt(folded.head_memory_s2 + folded.head_token_s2 * square)
+    for memory, token in zip(folded.gemm_memory_s2, folded.gemm_token_s2, strict=True):
+        total = total + np.sqrt(memory + token * square)
     return _with_experts(folded, total, tokens)
 
 
 def prefill_pass_s(folded: Folded, prompts: Any, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
     """Seconds of one prefill of `prompts` prompts, without the head and without the host's launch floor."""
-    tokens = prompts * new_tokens
+    return prefill_body_s(folded, prompts, new_tokens, prefill_attention_s(folded, new_tokens, cached_tokens))
+
+
+def prefill_attention_s(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
+    """Seconds of attention of one prompt of `new_tokens` behind `cached_tokens`: each new token over the mean context.
+
+    `4·(l + 400)·min(cached + l/2, window)·width / (share·peak)`: short prompts reach less of the peak, `l / (l + 400)`.
+    """
     middle = cached_tokens + 0.5 * new_tokens
     attention: Any = 0.0
     for window, multiply in zip(folded.windows, folded.prefill_attention_s, strict=True):
         attention = attention + multiply * np.minimum(middle, window)
-    attention = attention * (new_tokens + folded.prefill_half_length_tokens)
-    total = folded.prefill_fixed_s + tokens * folded.prefill_token_s + prompts * attention
-    for memory, token in zip(folded.gemm_memory_s, folded.gemm_token_s, strict=True):
-        total = total + _root(memory, token * tokens)
+    return attention * (new_tokens + folded.prefill_half_length_tokens)
+
+
+def prefill_body_s(folded: Folded, prompts: Any, new_tokens: Any, attention_s: Any) -> Any:
+    """Seconds of one prefill of `prompts` prompts whose attention takes `attention_s` each."""
+    tokens = prompts * new_tokens
+    square = tokens * tokens
+    total = folded.prefill_fixed_s + tokens * folded.prefill_token_s + prompts * attention_s
+    for memory, token in zip(folded.gemm_memory_s2, folded.gemm_token_s2, strict=True):
+        total = total + np.sqrt(memory + token * square)
     return _with_experts(folded, total, tokens * folded.prefill_spread)
 
 
 def prefill_head_s(folded: Folded, prompts: Any) -> Any:
     """Seconds of the head over the last position of each prompt."""
-    return folded.head_fixed_s + _root(folded.head_memory_s, folded.head_token_s * prompts)
+    return folded.head_fixed_s + np.sqrt(folded.head_memory_s2 + folded.head_token_s2 * prompts * prompts)
 
 
 def _with_experts(folded: Folded, total: Any, tokens: Any) -> Any:
-    for memory, token, miss in zip(folded.expert_memory_s, folded.expert_token_s, folded.log_miss, strict=True):
-        total = total + _root(memory * np.expm1(tokens * miss), token * tokens)
+    """Adds the routed experts, of which `1 − (1 − k/E)^tokens` is touched."""
+    for memory, token, miss in zip(folded.expert_memory_s2, folded.expert_token_s2, folded.log_miss, strict=True):
+        touched = np.expm1(tokens * miss)
+        total = total + np.sqrt(memory * touched * touched + token * tokens * tokens)
     return total
 
 
-def _root(memory: Any, compute: Any) -> Any:
-    """How transfer and products of one kernel overlap: the root of the sum of squares, measured between sum and max."""
-    return np.sqrt(memory * memory + compute * compute)
+def step_parts_s(folded: Folded, sequences: Any, linear_s: Any) -> tuple[Any, dict[Binding, Any], Any]:
+    """Seconds of one decode step of a micro-batch, its parts by what they wait for, and the cache reads among them.
+
+    A kernel counts wholly to memory or to compute, whichever is longer; the parts add up to the step.
+    """
+    own = sequences / folded.attention_dp
+    square = own * own
+    elementwise = folded.decode_token_s - folded.link_token_s
+    cache = own * (linear_s - folded.decode_token_s)
+    memory = cache + own * elementwise
+    compute: Any = 0.0
+    pairs = [(folded.head_memory_s2, folded.head_token_s2 * square)]
+    pairs += [(m, t * square) for m, t in zip(folded.gemm_memory_s2, folded.gemm_token_s2, strict=True)]
+    for read, token, miss in zip(folded.expert_memory_s2, folded.expert_token_s2, folded.log_miss, strict=True):
+        touched = np.expm1(sequences * miss)
+        pairs.append((read * touched * touched, token * sequences * sequences))
+    for read, product in pairs:
+        both = np.sqrt(read + product)
+        by_memory = both * (read >= product)
+        memory = memory + by_memory
+        compute = compute + (both - by_memory)
+    overhead = folded.decode_fixed_s - folded.link_fixed_s + folded.step_s + folded.per_sequence_s * sequences
+    link = folded.link_fixed_s + own * folded.link_token_s
+    parts = {
+        Binding.MEMORY_BANDWIDTH: memory,
+        Binding.COMPUTE: compute,
+        Binding.INTERCONNECT: link,
+        Binding.OVERHEAD: overhead,
+    }
+    return memory + compute + link + overhead, parts, cache

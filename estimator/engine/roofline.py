@@ -73,24 +73,31 @@ class Floor:
 FLOOR_SLOTS = tuple(f.name for f in fields(Floor))
 
 
-def floor_memory_s(floor: Floor, tokens: Any, context_tokens: Any) -> Any:
-    """Seconds to read weights, touched experts, cache and state of one decode step of `tokens` sequences."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFloor:
+    """Seconds of one decode step that its bytes and its FLOPs need at least; they may overlap fully."""
+
+    memory_s: Any
+    compute_s: Any
+
+    def time_s(self, compute_efficiency: Any = 1.0) -> Any:
+        """The larger of the two, FLOPs at a share of the peak."""
+        return roofline(memory_s=self.memory_s, compute_s=self.compute_s, compute_efficiency=compute_efficiency)
+
+
+def step_floor(floor: Floor, tokens: Any, context_tokens: Any) -> StepFloor:
+    """What one decode step of `tokens` sequences reads (weights, touched experts, cache, state) and multiplies."""
     own = tokens / floor.attention_dp
-    total = floor.weights_s + own * floor.state_s
+    memory, compute = floor.state_s, floor.token_s + floor.head_s
+    slots = zip(floor.windows, floor.read_s, floor.decode_attention_s, strict=True)
+    for window, read, attention in slots:
+        seen = np.minimum(context_tokens, window)
+        memory = memory + read * seen
+        compute = compute + attention * seen
+    memory = floor.weights_s + own * memory
     for experts, miss in zip(floor.experts_s, floor.log_miss, strict=True):
-        total = total - experts * np.expm1(tokens * miss)
-    for window, read in zip(floor.windows, floor.read_s, strict=True):
-        total = total + own * read * np.minimum(context_tokens, window)
-    return total
-
-
-def floor_compute_s(floor: Floor, tokens: Any, context_tokens: Any) -> Any:
-    """Seconds of the products of one decode step at full peak."""
-    own = tokens / floor.attention_dp
-    per_token = floor.token_s + floor.head_s
-    for window, attention in zip(floor.windows, floor.decode_attention_s, strict=True):
-        per_token = per_token + attention * np.minimum(context_tokens, window)
-    return own * per_token + tokens * floor.expert_token_s
+        memory = memory - experts * np.expm1(tokens * miss)
+    return StepFloor(memory_s=memory, compute_s=own * compute + tokens * floor.expert_token_s)
 
 
 def floor_step_s(floor: Floor, tokens: Any, context_tokens: Any, compute_efficiency: Any = 1.0) -> Any:
@@ -102,11 +109,7 @@ def floor_step_s(floor: Floor, tokens: Any, context_tokens: Any, compute_efficie
         context_tokens: cached tokens of each.
         compute_efficiency: 1 for the ceiling, the profile's share for `ideal`.
     """
-    return roofline(
-        memory_s=floor_memory_s(floor, tokens, context_tokens),
-        compute_s=floor_compute_s(floor, tokens, context_tokens),
-        compute_efficiency=compute_efficiency,
-    )
+    return step_floor(floor, tokens, context_tokens).time_s(compute_efficiency)
 
 
 def floor_prefill_compute_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
@@ -117,8 +120,10 @@ def floor_prefill_compute_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 
     """
     total = new_tokens * (floor.token_s + floor.expert_token_s) + floor.head_s
     end = new_tokens + cached_tokens
+    nothing_cached = not np.any(cached_tokens)
     for window, attention in zip(floor.windows, floor.prefill_attention_s, strict=True):
-        total = total + attention * (_attended(end, window) - _attended(cached_tokens, window))
+        pairs = _attended(end, window)
+        total = total + attention * (pairs if nothing_cached else pairs - _attended(cached_tokens, window))
     return total
 
 
@@ -129,16 +134,22 @@ def _attended(tokens: Any, window: Any) -> Any:
 
 def floor_prefill_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0, compute_efficiency: Any = 1.0) -> Any:
     """Seconds of one prompt of `new_tokens` behind `cached_tokens`: `max(bytes / BW, FLOPs / (efficiency · peak))`."""
-    memory = floor.weights_s
-    for experts, miss in zip(floor.experts_s, floor.log_miss, strict=True):
-        memory = memory - experts * np.expm1(new_tokens * miss)
-    for window, read in zip(floor.windows, floor.read_s, strict=True):
-        memory = memory + read * np.minimum(cached_tokens, window)
     return roofline(
-        memory_s=memory,
+        memory_s=floor_prefill_memory_s(floor, new_tokens, cached_tokens),
         compute_s=floor_prefill_compute_s(floor, new_tokens, cached_tokens),
         compute_efficiency=compute_efficiency,
     )
+
+
+def floor_prefill_memory_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
+    """Seconds to read the weights, the experts that the prompt touches, and the cache of its prefix."""
+    memory = floor.weights_s
+    for experts, miss in zip(floor.experts_s, floor.log_miss, strict=True):
+        memory = memory - experts * np.expm1(new_tokens * miss)
+    if np.any(cached_tokens):
+        for window, read in zip(floor.windows, floor.read_s, strict=True):
+            memory = memory + read * np.minimum(cached_tokens, window)
+    return memory
 
 
 def ceiling_floor(layout: RankLayout, gpu: Gpu) -> Floor:

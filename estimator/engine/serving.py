@@ -6,11 +6,15 @@ from typing import Any
 import numpy as np
 
 from estimator.engine.capacity import Capacity, admitted_sequences
+from estimator.engine.codes import Binding
 from estimator.engine.operators import (
     Folded,
+    decode_linear_s,
     decode_pass_s,
+    prefill_attention_s,
+    prefill_body_s,
     prefill_head_s,
-    prefill_pass_s,
+    step_parts_s,
 )
 from estimator.engine.specs import WorkloadMode
 
@@ -62,6 +66,8 @@ class Steady:
     interference_s: Any
     utilization: Any
     prefill: Prefill
+    parts: dict[Binding, Any]
+    cache_read_s: Any
 
 
 def context_tokens(input_tokens: Any, output_tokens: Any, share_of_output: float = 0.5) -> Any:
@@ -81,10 +87,13 @@ def prefill_times(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> 
     `sqrt(pass² + floor²) + head + step`; what a prefill takes from decode counts the lower floor of a busy host.
     """
     prompts = np.maximum(np.floor(folded.batched_tokens / np.maximum(new_tokens, 1.0)), 1.0)
-    one = prefill_pass_s(folded, 1.0, new_tokens, cached_tokens)
-    packed = prefill_pass_s(folded, prompts, new_tokens, cached_tokens)
+    attention = prefill_attention_s(folded, new_tokens, cached_tokens)
+    one = prefill_body_s(folded, 1.0, new_tokens, attention)
     after_one = prefill_head_s(folded, 1.0) + folded.step_s
-    after_packed = prefill_head_s(folded, prompts) + folded.step_s
+    packed, after_packed = one, after_one
+    if np.any(prompts > 1.0):
+        packed = prefill_body_s(folded, prompts, new_tokens, attention)
+        after_packed = prefill_head_s(folded, prompts) + folded.step_s
     floor, steal = folded.launch_floor_s**2, folded.steal_floor_s**2
     one, packed = one * one, packed * packed
     return Prefill(
@@ -96,13 +105,14 @@ def prefill_times(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> 
     )
 
 
-def step_s(folded: Folded, sequences: Any, context: Any) -> Any:
+def step_s(folded: Folded, sequences: Any, linear_s: Any) -> Any:
     """Seconds of one decode step of a replica: every sequence gets one token.
 
-    With pipeline stages the batch runs as micro-batches; one full round is the pass of a micro-batch.
+    With pipeline stages the batch runs as micro-batches; one full round is the pass of a micro-batch. `linear_s` is
+    `decode_linear_s` at the context.
     """
     micro = sequences / np.minimum(folded.pipeline, np.maximum(sequences, 1.0))
-    return decode_pass_s(folded, micro, context) + folded.step_s + folded.per_sequence_s * micro
+    return decode_pass_s(folded, micro, linear_s) + folded.step_s + folded.per_sequence_s * micro
 
 
 def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadMode) -> Steady:
@@ -122,39 +132,41 @@ def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadM
     """
     admitted = admitted_sequences(capacity, load.concurrency, mode)
     prefill = prefill_times(folded, load.input_tokens - load.cached_tokens, load.cached_tokens)
-    online = mode in _ONLINE
+    linear = decode_linear_s(folded, load.context_tokens)
     decoding = admitted
-    rounds = _ITERATIONS if online else 1
-    state = None
-    for _ in range(rounds):
-        state = _balance(folded, load, prefill, decoding, mode)
-        if online:
-            waiting = (state.ttft_s - folded.ttft0_s) / state.e2e_s
-            decoding = np.maximum(admitted * np.clip(1.0 - waiting, 0.05, 1.0), np.minimum(admitted, 1.0))
-    if state is None:
-        raise AssertionError("at least one round is made")
-    step, tpot, ttft, e2e, ext, rho = (
-        state.step_s, state.tpot_s, state.ttft_s, state.e2e_s, state.interference_s, state.utilization,
-    )  # fmt: skip
+    online = mode in _ONLINE
+    for _ in range(_ITERATIONS - 1 if online else 0):
+        state = _balance(folded, load, prefill, decoding, step_s(folded, decoding, linear), mode)
+        decoding = _decoding(folded, admitted, state)
+    micro = decoding / np.minimum(folded.pipeline, np.maximum(decoding, 1.0))
+    step, parts, cache = step_parts_s(folded, micro, linear)
+    state = _balance(folded, load, prefill, decoding, step, mode)
     over = np.maximum(load.concurrency / np.maximum(admitted, 1e-9) - 1.0, 0.0)
     return Steady(
         capacity=capacity.cache_sequences,
         admitted=admitted,
-        decoding=decoding,
+        decoding=_decoding(folded, admitted, state) if online else decoding,
         step_s=step,
-        tpot_s=tpot,
-        ttft_s=ttft,
-        queue_s=over * e2e if online else 0.0 * e2e,
-        e2e_s=e2e,
-        interference_s=ext,
-        utilization=rho,
+        tpot_s=state.tpot_s,
+        ttft_s=state.ttft_s,
+        queue_s=over * state.e2e_s if online else 0.0 * state.e2e_s,
+        e2e_s=state.e2e_s,
+        interference_s=state.interference_s,
+        utilization=state.utilization,
         prefill=prefill,
+        parts=parts,
+        cache_read_s=cache,
     )
+
+
+def _decoding(folded: Folded, admitted: Any, state: "_Round") -> Any:
+    """Sequences that decode: those inside the engine less the share of their time that they wait for a first token."""
+    waiting = (state.ttft_s - folded.ttft0_s) / state.e2e_s
+    return np.maximum(admitted * np.minimum(np.maximum(1.0 - waiting, 0.05), 1.0), np.minimum(admitted, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    step_s: Any
     tpot_s: Any
     ttft_s: Any
     e2e_s: Any
@@ -162,9 +174,9 @@ class _Round:
     utilization: Any
 
 
-def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, mode: WorkloadMode) -> _Round:
+def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, step: Any, mode: WorkloadMode) -> _Round:
+    """TPOT, TTFT and end-to-end time when `decoding` sequences decode in steps of `step` seconds."""
     online = mode in _ONLINE
-    step = step_s(folded, decoding, load.context_tokens)
     if online:
         packing = np.minimum(np.maximum(decoding / 16.0, 1.0), prefill.packed_prompts)
         stolen = np.where(packing > 1.0, prefill.steal_packed_s, prefill.steal_one_s)
@@ -182,7 +194,7 @@ def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, mode: 
     queue = np.minimum(weight * others / 2.0 + rho / (2.0 * (1.0 - rho)), others / 2.0)
     ttft = folded.ttft0_s + prefill.one_s + 0.5 * step + prefill.packed_s * queue
     e2e = ttft + (load.output_tokens - 1.0) * tpot
-    return _Round(step, tpot, ttft, e2e, ext, rho)
+    return _Round(tpot, ttft, e2e, ext, rho)
 
 
 def online_tokens_per_s(load: Load, state: Steady) -> Any:

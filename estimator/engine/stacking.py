@@ -1,7 +1,7 @@
 """Many folded keys as one value of arrays: the constants of a row are then a gather, not a loop."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,9 +33,14 @@ def stack(values: Sequence[ValueT]) -> ValueT:
 
 
 def take(stacked: ValueT, index: Any) -> ValueT:
-    """The stacked value with its arrays gathered by `index`: one entry per row."""
+    """The stacked value with its arrays gathered by `index`, one entry per row; values within values likewise."""
     taken: dict[str, Any] = {}
     for spec in fields(stacked):  # type: ignore[arg-type]
         value = getattr(stacked, spec.name)
-        taken[spec.name] = tuple(slot[index] for slot in value) if isinstance(value, tuple) else value[index]
+        if isinstance(value, tuple):
+            taken[spec.name] = tuple(np.take(slot, index, mode="clip") for slot in value)
+        elif is_dataclass(value):
+            taken[spec.name] = take(value, index)
+        else:
+            taken[spec.name] = None if value is None else np.take(value, index, mode="clip")
     return type(stacked)(**taken)

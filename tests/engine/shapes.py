@@ -12,7 +12,7 @@ from estimator.engine.architecture.spec import (
     RecurrentState,
     StateKind,
 )
-from estimator.engine.specs import Gpu
+from estimator.engine.specs import EngineProfile, Gpu, IdealConstants, LlamaCppConstants, ServingConstants
 
 H100 = Gpu(
     slug="h100",
@@ -149,3 +149,39 @@ def _attention(shape: dict[str, Any], kind: str) -> Attention:
         window_tokens=shape["win"] if kind == "window" else None,
         output_gate=bool(shape.get("gate_attn")),
     )
+
+
+def llama_8b_shape() -> dict[str, Any]:
+    return {"L": 32, "d": 4096, "hq": 32, "hkv": 8, "dh": 128, "ff": 14336, "V": 128256, "gated": 1, "tied": 0}
+
+
+def mixture_shape() -> dict[str, Any]:
+    """A small mixture of experts with window layers."""
+    return {
+        "L": 24, "d": 2880, "hq": 64, "hkv": 8, "dh": 64, "ff": 0, "V": 201088, "gated": 1, "tied": 0,
+        "E": 32, "k": 4, "dm": 2880, "sh": 0, "Ld": 0, "win": 128, "Lw": 12,
+    }  # fmt: skip
+
+
+def latent_shape() -> dict[str, Any]:
+    """A latent-attention mixture with three dense layers, a shared expert and 64 experts."""
+    return {
+        "L": 27, "d": 2048, "hq": 16, "hkv": 1, "dh": 128, "ff": 10944, "V": 102400, "gated": 1, "tied": 0,
+        "E": 64, "k": 6, "dm": 1408, "sh": 2816, "Ld": 1,
+        "mla": {
+            "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+            "v_head_dim": 128,
+        },
+    }  # fmt: skip
+
+
+def serving_engine(**changes: Any) -> EngineProfile:
+    """A calibrated profile with the constants of vLLM 0.19."""
+    values: dict[str, Any] = {"kernel_time_scale": 1.1, "prefill_floor_s_per_layer": 0.00035, "ttft0_s": 0.036}
+    return EngineProfile(
+        slug="vllm-0.19", engine="vllm", kind="serving", serving=ServingConstants(**(values | changes))
+    )
+
+
+IDEAL = EngineProfile(slug="ideal", engine="ideal", kind="ideal", ideal=IdealConstants())
+LLAMA_CPP = EngineProfile(slug="llama.cpp", engine="llama.cpp", kind="llama_cpp", llama_cpp=LlamaCppConstants())

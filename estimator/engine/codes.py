@@ -1,0 +1,41 @@
+"""Codes of rows: what binds, why a figure is not said, in which mode load is put on."""
+
+from enum import IntEnum
+
+from estimator.engine.specs import WorkloadMode
+
+
+class Binding(IntEnum):
+    """What limits a step, by code; the labels are those of the API."""
+
+    MEMORY_BANDWIDTH = 0
+    COMPUTE = 1
+    INTERCONNECT = 2
+    OVERHEAD = 3
+    KV_CACHE = 4
+
+    @property
+    def label(self) -> str:
+        """Name in the API."""
+        return self.name.lower()
+
+
+class Reason(IntEnum):
+    """Why a figure of a row is not said, by code; 0 where all are."""
+
+    NONE = 0
+    DOES_NOT_FIT = 1
+    MISSING_FIGURE = 2
+    KV_SETTINGS_ASSUMED = 3
+    QUEUE_GROWS = 4
+    NO_QUEUE = 5
+
+    @property
+    def label(self) -> str:
+        """Name in the API."""
+        return "missing-figure" if self is Reason.MISSING_FIGURE else self.name.lower()
+
+
+# The mode of a row is its place in this list.
+MODES: tuple[WorkloadMode, ...] = tuple(WorkloadMode)
+MODE_CODES: dict[WorkloadMode, int] = {mode: code for code, mode in enumerate(MODES)}

@@ -1,0 +1,278 @@
+"""The sweep: rows equal single evaluations, nothing is faster than its ceiling, ends are ordered, gaps are told."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimator.engine.codes import MODES, Binding, Reason
+from estimator.engine.prepared import Basis, Key, prepare
+from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
+from estimator.engine.sweep import FLOAT_COLUMNS, Rows, Sweep, mode_code
+from tests.engine.shapes import (
+    H100,
+    IDEAL,
+    LLAMA_8B,
+    LLAMA_CPP,
+    from_shape,
+    latent_shape,
+    llama_8b_shape,
+    mixture_shape,
+    serving_engine,
+)
+
+CLOSED = mode_code(WorkloadMode.CLOSED_LOOP)
+
+
+def key(architecture=None, engine=None, gpu=H100, precision=None, **degrees):
+    return prepare(
+        Key(
+            architecture=architecture or from_shape(llama_8b_shape()),
+            gpu=gpu,
+            engine=engine or serving_engine(),
+            precision=precision or Precision(),
+            parallelism=Parallelism(**degrees),
+        )
+    )
+
+
+KEYS = [
+    key(),
+    key(tp=2, precision=Precision(weights="fp8", kv_cache="fp8")),
+    key(from_shape(mixture_shape()), precision=Precision(weights="bf16", expert_weights="mxfp4")),
+    key(from_shape(latent_shape()), dp=4, ep=4, precision=Precision(weights="fp8")),
+    key(pp=2, precision=Precision(weights="int4")),
+    key(LLAMA_8B, engine=IDEAL),
+    key(LLAMA_8B, engine=LLAMA_CPP, precision=Precision(weights="q4_k_m")),
+    key(gpu=Gpu(slug="t", memory_bytes=10**11, memory_bandwidth_bytes_per_s=1e12, peak_flops_per_s={"bf16": 1e14})),
+]
+SWEEP = Sweep(KEYS)
+
+
+def random_rows(count, seed=3):
+    rng = np.random.default_rng(seed)
+    return Rows(
+        key=rng.integers(0, len(KEYS), count),
+        mode=rng.integers(0, len(MODES), count),
+        input_tokens=rng.integers(1, 9000, count).astype(float),
+        output_tokens=rng.integers(1, 3000, count).astype(float),
+        concurrency=rng.integers(1, 900, count).astype(float),
+        prefix_cache_hit_rate=rng.choice([0.0, 0.5, 1.0], count),
+        requests_per_s=rng.uniform(0.01, 20.0, count),
+        burstiness_cv=rng.choice([0.0, 1.0, 3.0], count),
+    )
+
+
+def test_a_row_of_a_sweep_equals_the_same_load_alone():
+    rows = random_rows(400)
+    together = SWEEP.evaluate(rows)
+    for index in range(0, 400, 7):
+        alone = SWEEP.evaluate(rows.part(np.array([index])))
+        for name in (*FLOAT_COLUMNS, "binding_term", "reason", "saturated"):
+            np.testing.assert_allclose(together[name][index], alone[name][0], rtol=1e-12, err_msg=name)
+
+
+def test_blocks_of_one_key_give_the_same_as_rows_in_any_order():
+    count = 64 * 40
+    rng = np.random.default_rng(5)
+    rows = Rows(
+        key=np.repeat(np.arange(40) % 5, 64),
+        mode=CLOSED,
+        input_tokens=rng.integers(1, 9000, count).astype(float),
+        output_tokens=200.0,
+        concurrency=np.tile(np.arange(1.0, 65.0), 40),
+    )
+    order = rng.permutation(count)
+    in_blocks, mixed = SWEEP.evaluate(rows), SWEEP.evaluate(rows.part(order))
+    for name, column in in_blocks.items():
+        np.testing.assert_allclose(column[order], mixed[name], rtol=1e-12, err_msg=name)
+
+
+def test_chunks_hold_the_same_rows_as_one_evaluation():
+    rows = random_rows(1000)
+    whole = SWEEP.evaluate(rows)
+    parts = list(SWEEP.chunks(rows, size=300))
+    assert [len(part["reason"]) for part in parts] == [300, 300, 300, 100]
+    for name, column in whole.items():
+        np.testing.assert_array_equal(column, np.concatenate([part[name] for part in parts]), err_msg=name)
+
+
+def test_no_figure_is_faster_than_the_ceiling_and_the_ends_are_ordered():
+    columns = SWEEP.evaluate(random_rows(20_000))
+    for name in ("ttft_s", "tpot_s", "e2e_s"):
+        low, mid, high = (columns[f"{name}_{side}"] for side in ("low", "mid", "high"))
+        said = ~np.isnan(mid)
+        assert said.any()
+        assert (low[said] >= columns[f"{name}_ceiling"][said] * (1 - 1e-12)).all(), name
+        assert (low[said] <= mid[said] * (1 + 1e-12)).all(), name
+        assert (mid[said] <= high[said] * (1 + 1e-12)).all(), name
+    for name in ("tokens_per_s_per_user", "tokens_per_s_total", "tokens_per_s_per_gpu"):
+        low, mid, high = (columns[f"{name}_{side}"] for side in ("low", "mid", "high"))
+        said = ~np.isnan(mid)
+        assert (high[said] <= columns[f"{name}_ceiling"][said] * (1 + 1e-12)).all(), name
+        assert (low[said] <= mid[said] * (1 + 1e-12)).all(), name
+        assert (mid[said] <= high[said] * (1 + 1e-12)).all(), name
+
+
+def test_nothing_is_infinite_and_every_gap_has_a_reason():
+    columns = SWEEP.evaluate(random_rows(5_000))
+    for name in FLOAT_COLUMNS:
+        assert not np.isinf(columns[name]).any(), name
+    assert (columns["reason"][np.isnan(columns["tpot_s_mid"])] != Reason.NONE).all()
+
+
+def test_the_parts_of_a_step_add_up():
+    columns = SWEEP.evaluate(random_rows(2_000))
+    parts = sum(np.nan_to_num(columns[f"step_{b.label}_s"]) for b in Binding if b is not Binding.KV_CACHE)
+    rows = random_rows(2_000)
+    serving = np.isin(rows.key, [0, 1, 2, 3, 4]) & ~np.isnan(columns["step_s"])
+    serving &= rows.mode != mode_code(WorkloadMode.OPEN_LOOP)
+    assert columns["step_s"][serving] == pytest.approx(parts[serving], rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    bandwidth=st.floats(2e11, 1e13),
+    faster=st.floats(1.01, 4.0),
+    tokens=st.integers(1, 20_000),
+    output=st.integers(1, 4_000),
+    concurrency=st.integers(1, 200),
+    which=st.integers(0, 2),
+)
+def test_more_bandwidth_never_slows(bandwidth, faster, tokens, output, concurrency, which):
+    shape = (llama_8b_shape, mixture_shape, latent_shape)[which]()
+
+    def tpot(rate):
+        gpu = Gpu(
+            slug="g",
+            memory_bytes=200_000_000_000,
+            memory_bandwidth_bytes_per_s=rate,
+            peak_flops_per_s={"bf16": 989e12, "fp8": 1978e12},
+            kernel_family="hopper",
+        )
+        rows = Rows(
+            key=np.zeros(1, int),
+            mode=mode_code(WorkloadMode.DECODE_STEP),
+            input_tokens=np.array([float(tokens)]),
+            output_tokens=float(output),
+            concurrency=float(concurrency),
+        )
+        return Sweep([key(from_shape(shape), gpu=gpu)]).evaluate(rows)
+
+    slow, fast = tpot(bandwidth), tpot(bandwidth * faster)
+    assert fast["tpot_s_mid"][0] <= slow["tpot_s_mid"][0] * (1 + 1e-12)
+    assert fast["tpot_s_ceiling"][0] <= slow["tpot_s_ceiling"][0] * (1 + 1e-12)
+
+
+def test_longer_contexts_never_decode_faster_and_longer_prompts_never_prefill_faster():
+    lengths = np.arange(16.0, 40_000.0, 97.0)
+    for place in range(5):
+        columns = SWEEP.evaluate(
+            Rows(
+                key=np.full(len(lengths), place),
+                mode=mode_code(WorkloadMode.SINGLE_STREAM),
+                input_tokens=lengths,
+                output_tokens=10.0,
+                concurrency=1.0,
+            )
+        )
+        said = ~np.isnan(columns["tpot_s_mid"])
+        assert (np.diff(columns["tpot_s_mid"][said]) >= 0).all()
+        assert (np.diff(columns["prefill_s"][said]) >= 0).all()
+
+
+def test_a_closed_loop_of_one_is_a_single_stream():
+    def at(mode):
+        return SWEEP.evaluate(
+            Rows(key=np.array([0]), mode=mode_code(mode), input_tokens=900.0, output_tokens=300.0, concurrency=1.0)
+        )
+
+    one, stream = at(WorkloadMode.CLOSED_LOOP), at(WorkloadMode.SINGLE_STREAM)
+    assert one["tpot_s_mid"] == stream["tpot_s_mid"]
+    assert stream["tpot_s_mid"] == pytest.approx(stream["step_s"], rel=1e-12)
+
+
+def test_one_gpu_exchanges_nothing_and_two_do():
+    columns = SWEEP.evaluate(
+        Rows(key=np.array([0, 1]), mode=CLOSED, input_tokens=900.0, output_tokens=300.0, concurrency=8.0)
+    )
+    assert columns["step_interconnect_s"][0] == 0.0
+    assert columns["step_interconnect_s"][1] > 0.0
+
+
+def test_a_batch_beyond_the_cache_is_saturated_and_bound_by_the_cache():
+    columns = SWEEP.evaluate(
+        Rows(key=np.array([0]), mode=CLOSED, input_tokens=8000.0, output_tokens=500.0, concurrency=np.array([512.0]))
+    )
+    assert columns["saturated"][0]
+    assert columns["binding_term"][0] == Binding.KV_CACHE
+    assert columns["effective_concurrency"][0] < 60
+    assert np.isfinite(columns["ttft_s_mid"][0])
+
+
+def test_assumed_cache_settings_withhold_the_first_token_time_of_a_saturated_loop():
+    assumed = prepare(
+        Key(
+            architecture=from_shape(llama_8b_shape()),
+            gpu=H100,
+            engine=serving_engine(),
+            precision=Precision(),
+            parallelism=Parallelism(),
+            kv_settings_assumed=True,
+        )
+    )
+    rows = Rows(key=np.array([0]), mode=CLOSED, input_tokens=8000.0, output_tokens=500.0, concurrency=np.array([512.0]))
+    columns = Sweep([assumed]).evaluate(rows)
+    assert np.isnan(columns["ttft_s_mid"][0])
+    assert columns["reason"][0] == Reason.KV_SETTINGS_ASSUMED
+    assert columns["tpot_s_mid"][0] > 0
+
+
+def test_weights_that_do_not_fit_give_no_number():
+    big = key(from_shape(llama_8b_shape() | {"L": 200}))
+    columns = Sweep([big]).evaluate(
+        Rows(key=np.array([0]), mode=CLOSED, input_tokens=100.0, output_tokens=100.0, concurrency=1.0)
+    )
+    assert columns["reason"][0] == Reason.DOES_NOT_FIT
+    assert np.isnan(columns["tpot_s_mid"][0])
+    assert np.isnan(columns["tpot_s_ceiling"][0])
+
+
+def test_a_gpu_without_measured_kernels_has_a_ceiling_and_no_expectation():
+    columns = SWEEP.evaluate(
+        Rows(key=np.array([7]), mode=CLOSED, input_tokens=100.0, output_tokens=100.0, concurrency=1.0)
+    )
+    assert columns["reason"][0] == Reason.MISSING_FIGURE
+    assert np.isnan(columns["tpot_s_mid"][0])
+    assert columns["tpot_s_ceiling"][0] == pytest.approx(0.01517, rel=0.02)
+
+
+def test_a_nearest_family_is_said_and_its_band_is_wider():
+    turing = Gpu(
+        slug="t4",
+        memory_bytes=16_000_000_000,
+        memory_bandwidth_bytes_per_s=320e9,
+        peak_flops_per_s={"fp16": 65e12},
+        kernel_family="turing",
+    )
+    near = key(gpu=turing, precision=Precision(weights="int8"))
+    assert near.basis is Basis.NEAREST_FAMILY
+    assert near.doubts
+    assert near.band.tpot_high == pytest.approx(KEYS[0].band.tpot_high * 1.3)
+
+
+def test_sixty_conversations_of_8000_tokens_by_the_ideal_profile():  # S13, S14
+    columns = SWEEP.evaluate(
+        Rows(
+            key=np.array([5, 5]),
+            mode=mode_code(WorkloadMode.DECODE_STEP),
+            input_tokens=8000.0,
+            output_tokens=1.0,
+            concurrency=np.array([60.0, 60.0]),
+            context_tokens=np.array([8000.0, 128_000.0]),
+        )
+    )
+    assert columns["max_sequences"].tolist() == [60.0, 3.0]
+    assert columns["tokens_per_s_per_user_mid"][0] == pytest.approx(42.42, abs=0.01)
+    assert columns["tokens_per_s_total_mid"][0] == pytest.approx(2545.1, abs=0.1)
+    assert columns["tpot_s_low"][0] == columns["tpot_s_high"][0]
