@@ -1,5 +1,6 @@
 """What all catalog pages of the admin share: history with reasons, spreadsheets, sources, and who uses a row."""
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from import_export.admin import ImportExportModelAdmin
 from simple_history.admin import SimpleHistoryAdmin
 from unfold.admin import ModelAdmin
 from unfold.contrib.import_export.forms import ExportForm, ImportForm
+from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from catalog.models import CatalogRecord, CatalogRow
@@ -57,6 +59,13 @@ class CatalogForm(_ModelForm):
         return cleaned
 
 
+class _IndentedJson(json.JSONEncoder):
+    """JSON one key a line, as people can edit it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options | {"indent": 2})
+
+
 class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):
     """Base of the catalog's pages; edits by people are marked, so that loaders leave the rows alone."""
 
@@ -86,6 +95,13 @@ class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):
         """Options of the resource."""
         return dict(super().get_import_resource_kwargs(request, *args, **kwargs))
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """As Django's, with JSON laid out for reading."""
+        field = super().formfield_for_dbfield(db_field, request, **options)
+        if isinstance(field, forms.JSONField):
+            field.encoder = _IndentedJson
+        return field
+
     def save_model(self, request: HttpRequest, obj: CatalogRecord, form: "forms.ModelForm[Any]", change: bool) -> None:
         """Save through the one service for people's edits."""
         save_by_person(obj, user=request.user, reason=form.cleaned_data.get("change_reason", ""))
@@ -107,6 +123,11 @@ class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):
         """Delete row by row, so that each leaves its history."""
         for row in queryset:
             delete_by_person(row, user=request.user)
+
+    @display(description=_("name"), header=True, ordering="name")
+    def named(self, row: CatalogRow) -> list[str]:
+        """Name above slug."""
+        return [row.name, row.slug]
 
     @admin.display(description=_("kept by"))
     def kept_by(self, row: CatalogRow) -> str:

@@ -21,7 +21,7 @@ class EngineProfileAdmin(CatalogAdmin):
     """Constants of engine versions with their evidence; used ones are kept, a new version takes the change."""
 
     resource_classes = [EngineProfileResource]
-    list_display = ("name", "slug", "engine", "engine_version", "kind", "names", "parent", "edited_by_person")
+    list_display = ("named", "engine", "engine_version", "kind", "names", "parent", "edited_by_person")
     list_filter = ("kind", "engine", "edited_by_person")
     search_fields = ("slug", "name", "engine", "engine_version", "evidence", "notes")
     autocomplete_fields = ("parent",)

@@ -18,7 +18,7 @@ class GpuAdmin(CatalogAdmin):
 
     resource_classes = [GpuResource]
     list_display = (
-        "name", "slug", "vendor", "architecture", "memory", "memory_seen", "bandwidth", "bf16", "fp8", "link_shown",
+        "named", "vendor", "architecture", "memory", "memory_seen", "bandwidth", "bf16", "fp8", "link_shown",
         "power", "confidence", "edited_by_person",
     )  # fmt: skip
     list_filter = ("vendor", "confidence", "architecture", "form_factor", "link", "edited_by_person")

@@ -14,7 +14,7 @@ class PresetAdmin(CatalogAdmin):
     """Lengths and targets of use cases."""
 
     resource_classes = [PresetResource]
-    list_display = ("name", "slug", "lengths", "concurrency", "ttft", "tpot", "e2e", "slo_percentile")
+    list_display = ("named", "lengths", "concurrency", "ttft", "tpot", "e2e", "slo_percentile")
     list_filter = ("slo_percentile", "edited_by_person")
     search_fields = ("slug", "name", "description", "notes")
     fieldsets = (
