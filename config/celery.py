@@ -41,7 +41,14 @@ def _broker_settings(url: str) -> dict[str, Any]:
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,
             "socket_keepalive": True,
-            "socket_connect_timeout": 5,
+            "socket_connect_timeout": 2,
+            # For publishers (workers reconnect by their own rules): without these a request would wait 6 s and more
+            # for a broker that is away.
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0.1,
+            "interval_max": 0.2,
+            "connect_retries_timeout": 1,
         },
     }
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 
-from catalog.api.problems import BodyTooLarge
+from catalog.api.problems import BodyTooLarge, NotFound
 from config.api_errors import problem_response
 from config.log_format import current_request_id
 
@@ -49,6 +50,9 @@ class ApiProblemMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Refuses what is too large, else goes on."""
+        if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+            # PostgreSQL's texts cannot hold it and its driver raises; nothing we serve has it in its address.
+            return problem_response(NotFound(_("No address holds a NUL character.")), request)
         if _is_api(request) and _content_length(request) > settings.AFORO_MAX_BODY_BYTES:
             response = problem_response(BodyTooLarge(_limit_text()), request)
             # The body stays unread, so the connection cannot carry another request.
@@ -73,7 +77,7 @@ def _content_length(request: HttpRequest) -> int:
 
 
 def _limit_text() -> str:
-    return f"The body may hold at most {settings.AFORO_MAX_BODY_BYTES} bytes."
+    return _("The body may hold at most %(limit)d bytes.") % {"limit": settings.AFORO_MAX_BODY_BYTES}
 
 
 class AccessLogMiddleware:

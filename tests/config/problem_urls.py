@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from catalog.api import problems
+from config.urls import handler400, handler403, handler404, handler500  # noqa: F401  found here by name
 from config.urls import urlpatterns as real
 from estimator.engine import errors as engine
 
