@@ -1,0 +1,36 @@
+"""`manage.py validate`: the accuracy table, recomputed from the shipped measurements."""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from estimator.validation.rows import read_measurements
+from estimator.validation.table import as_csv, as_json, build_table
+from estimator.validation.text import as_markdown, as_text
+
+_FORMS = {"table": as_text, "json": as_json, "csv": as_csv, "markdown": as_markdown}
+
+
+class Command(BaseCommand):
+    """Scores the engine against published measurements and prints the table."""
+
+    help = "Recomputes the accuracy table against published measurements."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Takes the form of the output, other rows, and whether to write the docs."""
+        parser.add_argument("--format", choices=sorted(_FORMS), default="table", help="Form of the output.")
+        parser.add_argument("--rows", type=Path, help="Another file of rows, in the form of the shipped one.")
+        parser.add_argument("--write", action="store_true", help="Write docs/accuracy.md anew.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Builds the table once and prints or writes it."""
+        rows = read_measurements(options["rows"]) if options["rows"] else None
+        table = build_table(rows)
+        if options["write"]:
+            path = Path(settings.BASE_DIR) / "docs" / "accuracy.md"
+            path.write_text(as_markdown(table), encoding="utf-8")
+            self.stdout.write(str(path))
+            return
+        self.stdout.write(_FORMS[options["format"]](table), ending="")

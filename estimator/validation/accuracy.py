@@ -1,0 +1,83 @@
+"""How far predictions are from measurements: medians, spread, bias and shares within limits, by group."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from estimator.validation.predictions import Prediction
+from estimator.validation.rows import Metric
+
+WITHIN = (0.10, 0.25, 0.50)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy:
+    """Errors of one group as fractions; `bias` is the median signed error, above 0 where predictions are too large.
+
+    `within` holds the shares of rows within 10, 25 and 50 %.
+    """
+
+    group: str
+    rows: int
+    median: float
+    mean: float
+    p90: float
+    bias: float
+    within: tuple[float, float, float]
+    roofline_median: float
+
+
+def accuracy(group: str, predictions: Sequence[Prediction]) -> Accuracy:
+    """Errors of these predictions, and of the plain roofline on the same rows.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not predictions:
+        raise ValueError(f"no rows in {group}")
+    signed = np.array([p.error for p in predictions])
+    size = np.abs(signed)
+    roofline = np.abs(np.array([p.roofline_error for p in predictions]))
+    ten, quarter, half = (float(np.mean(size <= limit)) for limit in WITHIN)
+    return Accuracy(
+        group=group,
+        rows=len(predictions),
+        median=float(np.median(size)),
+        mean=float(np.mean(size)),
+        p90=float(np.quantile(size, 0.9)),
+        bias=float(np.median(signed)),
+        within=(ten, quarter, half),
+        roofline_median=float(np.median(roofline)),
+    )
+
+
+def by_group(predictions: Iterable[Prediction], name: Callable[[Prediction], str]) -> tuple[Accuracy, ...]:
+    """Accuracy of each group that `name` gives, sorted by name."""
+    groups: dict[str, list[Prediction]] = {}
+    for prediction in predictions:
+        groups.setdefault(name(prediction), []).append(prediction)
+    return tuple(accuracy(group, groups[group]) for group in sorted(groups))
+
+
+_LABELS = {
+    Metric.OFFLINE: "max throughput",
+    Metric.TPOT: "TPOT",
+    Metric.TTFT: "TTFT",
+    Metric.STATIC: "static batch",
+    Metric.ONLINE: "online tokens/s",
+    Metric.SINGLE_STREAM: "single stream",
+    Metric.TTFT_ALONE: "first token of one request",
+    Metric.PREFILL: "prefill tokens/s",
+}
+
+
+def metric_label(prediction: Prediction) -> str:
+    """The metric in words; llama.cpp and the AMD rows of mid-2024 software are classes of their own."""
+    row = prediction.row
+    label = _LABELS[row.metric]
+    if row.engine == "llama.cpp":
+        return f"{label} (llama.cpp)"
+    if row.metric is Metric.STATIC and row.gpu.startswith("mi"):
+        return f"{label} (AMD, software of mid-2024)"
+    return label

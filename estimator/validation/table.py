@@ -1,0 +1,141 @@
+"""The accuracy table: every section recomputed from the shipped rows, as data and as text."""
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from estimator.engine.kernels import kernel_family
+from estimator.validation import shipped
+from estimator.validation.accuracy import Accuracy, by_group, metric_label
+from estimator.validation.predictions import Prediction, Skipped, precision_class, predict
+from estimator.validation.rows import Measurement, Source, read_measurements, read_sources, used
+from estimator.validation.rules import RuleCount, excluded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One table: a title, what it holds, and its rows."""
+
+    key: str
+    title: str
+    rows: tuple[Accuracy, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccuracyTable:
+    """Everything `manage.py validate` prints."""
+
+    shipped_rows: int
+    used_rows: int
+    core_rows: int
+    rules: tuple[RuleCount, ...]
+    not_answered: tuple[tuple[str, int], ...]
+    beats_ceiling: int
+    sections: tuple[Section, ...]
+    sources: tuple[Source, ...]
+
+
+def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTable:
+    """Scores the shipped rows, or others of the same form."""
+    rows = read_measurements() if measurements is None else tuple(measurements)
+    predictions, skipped = predict(used(rows))
+    core = [p for p in predictions if p.row.core]
+    return AccuracyTable(
+        shipped_rows=len(rows),
+        used_rows=len(used(rows)),
+        core_rows=len(used(rows, core=True)),
+        rules=excluded(rows),
+        not_answered=_reasons(skipped),
+        beats_ceiling=sum(p.beats_ceiling for p in predictions),
+        sections=tuple(_sections(core, predictions)),
+        sources=tuple(s for s in read_sources() if s.key in {row.source for row in rows}),
+    )
+
+
+def _reasons(skipped: Iterable[Skipped]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(Counter(s.reason for s in skipped).items()))
+
+
+def _sections(core: Sequence[Prediction], everything: Sequence[Prediction]) -> Iterable[Section]:
+    yield Section(key="core", title="Core rows by metric", rows=by_group(core, metric_label))
+    yield Section(key="all", title="All rows by metric", rows=by_group(everything, metric_label))
+    for key, title, name in _BREAKDOWNS:
+        yield Section(key=key, title=title, rows=by_group(core, _within_metric(name)))
+
+
+def _within_metric(name: Callable[[Prediction], str]) -> Callable[[Prediction], str]:
+    return lambda prediction: f"{metric_label(prediction)}: {name(prediction)}"
+
+
+def _engine(prediction: Prediction) -> str:
+    return prediction.row.engine
+
+
+def _family(prediction: Prediction) -> str:
+    return kernel_family(shipped.gpu(prediction.row.gpu))[0]
+
+
+def _has_experts(prediction: Prediction) -> bool:
+    groups = shipped.architecture(prediction.row.model).layer_groups
+    return any(g.feed_forward and g.feed_forward.experts for g in groups)
+
+
+def _precision(prediction: Prediction) -> str:
+    return precision_class(prediction.row.precision, experts=_has_experts(prediction))
+
+
+def _kind(prediction: Prediction) -> str:
+    return "mixture of experts" if _has_experts(prediction) else "dense"
+
+
+def _parallelism(prediction: Prediction) -> str:
+    parallel = prediction.row.parallelism
+    parts = [f"{name} {getattr(parallel, name)}" for name in ("tp", "pp", "ep", "dp") if getattr(parallel, name) > 1]
+    return ", ".join(parts) or "one GPU"
+
+
+_BREAKDOWNS: tuple[tuple[str, str, Callable[[Prediction], str]], ...] = (
+    ("engine", "By engine", _engine),
+    ("gpu_family", "By GPU family", _family),
+    ("precision", "By weight format", _precision),
+    ("kind", "Dense and mixture of experts", _kind),
+    ("parallelism", "By parallelism", _parallelism),
+    ("model", "By model", lambda prediction: prediction.row.model),
+)
+
+HEADINGS = (
+    "group", "rows", "median %", "mean %", "P90 %", "bias %", "within 10 %", "within 25 %", "within 50 %",
+    "roofline median %",
+)  # fmt: skip
+
+
+def cells(row: Accuracy) -> tuple[str, ...]:
+    """One line of a section in percent, for people."""
+    numbers = [f"{100 * value:.1f}" for value in (row.median, row.mean, row.p90)]
+    shares = [f"{100 * share:.0f}" for share in row.within]
+    return (
+        row.group, str(row.rows), *numbers, f"{100 * row.bias:+.1f}", *shares, f"{100 * row.roofline_median:.0f}",
+    )  # fmt: skip
+
+
+def as_json(table: AccuracyTable) -> str:
+    """The table as JSON; errors are fractions."""
+    return json.dumps(asdict(table), indent=2, ensure_ascii=False)
+
+
+def as_csv(table: AccuracyTable) -> str:
+    """The sections as one CSV, a line per group; errors are fractions."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(
+        ["section", "group", "rows", "median", "mean", "p90", "bias", "within_10", "within_25", "within_50",
+         "roofline_median"]
+    )  # fmt: skip
+    for section in table.sections:
+        for row in section.rows:
+            figures = (row.median, row.mean, row.p90, row.bias, *row.within, row.roofline_median)
+            writer.writerow([section.key, row.group, row.rows, *(f"{value:.4f}" for value in figures)])
+    return stream.getvalue()

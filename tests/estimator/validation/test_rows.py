@@ -1,0 +1,60 @@
+"""The shipped measurements: readable, attributed, and the same figures as the founders' file."""
+
+import csv
+
+import pytest
+
+from estimator.validation.rows import Metric, read_measurements, read_sources, used
+from estimator.validation.rules import RULES, excluded
+from tests.shared_data import shared_dir
+
+
+def test_every_row_names_a_source_with_attribution_and_a_date():
+    sources = {source.key: source for source in read_sources()}
+    for row in read_measurements():
+        assert row.source in sources, row.id
+        assert (row.date or sources[row.source].seen)[:2] == "20", row.id
+    assert all(source.attribution and source.where and source.licence for source in sources.values())
+
+
+def test_the_shipped_figures_are_those_of_the_published_rows():
+    with (shared_dir() / "truth" / "measurements.csv").open(encoding="utf-8", newline="") as stream:
+        truth = {(row["row_id"], row["metric"]): row for row in csv.DictReader(stream)}
+    shipped = {(row.id, row.metric.value): row for row in read_measurements()}
+    assert shipped.keys() == truth.keys()
+    for key, row in shipped.items():
+        other = truth[key]
+        assert row.value == float(other["value"]), key
+        assert row.concurrency == float(other["concurrency"] or 1), key
+        assert row.core == (other["core"] == "1"), key
+        assert bool(row.excluded_by) == (other["use"] != "ok"), key
+
+
+def test_rows_are_kept_out_only_by_a_rule_that_has_words():
+    rows = read_measurements()
+    counts = {count.rule: count.rows for count in excluded(rows)}
+    assert counts == {"unlabelled_mtp": 218, "weights_do_not_fit": 26, "mfu_above_0.6": 10}
+    assert len(used(rows)) == len(rows) - sum(counts.values())
+    assert all(RULES.values())
+
+
+def test_a_row_excluded_by_something_that_is_no_rule_is_refused(tmp_path):
+    line = read_measurements.__globals__["DATA_DIR"] / "measurements.csv"
+    header, first = line.read_text(encoding="utf-8").splitlines()[:2]
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{header}\n{first.replace(',,xiongjiedai', ',too_far_off,xiongjiedai')}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="too_far_off"):
+        excluded(read_measurements(path))
+
+
+def test_a_broken_row_is_named(tmp_path):
+    source = read_measurements.__globals__["DATA_DIR"] / "measurements.csv"
+    header, first = source.read_text(encoding="utf-8").splitlines()[:2]
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{header}\n{first.replace('72.79', 'fast')}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="t00001"):
+        read_measurements(path)
+
+
+def test_seconds_and_rates_are_told_apart():
+    assert {metric for metric in Metric if not metric.is_rate} == {Metric.TPOT, Metric.TTFT, Metric.TTFT_ALONE}
