@@ -11,28 +11,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimator.engine.bands import model_class
+from estimator.engine.capacity import capacity, stored_bytes_per_sequence
 from estimator.engine.errors import EngineError
 from estimator.engine.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
-from estimator.engine.operators import Folded, fold, stored_bytes_per_sequence
-from estimator.engine.roofline import Floor, ceiling_floor, floor_prefill_s, floor_step_s
+from estimator.engine.llama_cpp import llama_cpp_prefill_s, llama_cpp_step_s
+from estimator.engine.prepared import Key, PreparedKey, prepare
+from estimator.engine.roofline import floor_prefill_s, floor_step_s
 from estimator.engine.serving import (
     Load,
-    Steady,
     context_tokens,
-    kv_budget_bytes,
     offline_tokens_per_s,
     online_tokens_per_s,
     static_tokens_per_s,
     steady_state,
 )
-from estimator.engine.specs import EngineProfile, Gpu, Precision, WorkloadMode
-from estimator.engine.traffic import RankLayout, rank_layout
+from estimator.engine.specs import Precision, WorkloadMode
 from estimator.validation import shipped
 from estimator.validation.rows import Measurement, Metric
 
 Floats = npt.NDArray[np.float64]
 PLAIN_BANDWIDTH_SHARE, PLAIN_COMPUTE_SHARE = 0.8, 0.5
 _SEQUENCES_AT_MOST = 2048.0
+_PROMPT_OF_RATE_ROWS = 8.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,7 @@ class Prediction:
     roofline: float
     saturated: bool
     beats_ceiling: bool
+    model_class: str
     doubts: tuple[str, ...]
 
     @property
@@ -93,49 +95,47 @@ def _keys(rows: Sequence[Measurement]) -> Iterator[list[Measurement]]:
 
 def _predict_key(rows: Sequence[Measurement], constants: OperatorConstants) -> Iterator[Prediction]:
     first = rows[0]
-    profile, gpu = shipped.profile(first.engine), shipped.gpu(first.gpu)
-    if profile.kind == "llama_cpp":
-        raise shipped.NotShippedError("the llama.cpp class")
-    layout = rank_layout(shipped.architecture(first.model), gpu, first.precision, first.parallelism)
-    key = _Key(rows, profile, gpu, layout, constants)
+    prepared = prepare(
+        Key(
+            architecture=shipped.architecture(first.model),
+            gpu=shipped.gpu(first.gpu),
+            engine=shipped.profile(first.engine),
+            precision=first.precision,
+            parallelism=first.parallelism,
+        ),
+        constants,
+    )
+    load = _load(rows)
+    said = _Serving(prepared, load, first.mode) if prepared.serving else _LlamaCpp(prepared, load)
     for at, row in enumerate(rows):
         yield Prediction(
             row=row,
-            expected=float(key.expected(row.metric)[at]),
-            roofline=float(key.plain(row.metric)[at]),
-            saturated=bool(key.load.concurrency[at] > key.state.admitted[at] and row.metric is not Metric.OFFLINE),
-            beats_ceiling=bool(key.beats_ceiling[at]),
-            doubts=key.doubts,
+            expected=float(said.expected(row.metric)[at]),
+            roofline=float(_plain(prepared, load, row.metric)[at]),
+            saturated=bool(said.saturated[at]),
+            beats_ceiling=bool(said.beats_ceiling[at]),
+            model_class=model_class(prepared.layout),
+            doubts=prepared.doubts,
         )
 
 
-class _Key:
-    """Rows of one key and mode, evaluated together."""
+class _Serving:
+    """Rows of one key of a serving engine and one mode, evaluated together."""
 
-    def __init__(
-        self,
-        rows: Sequence[Measurement],
-        profile: EngineProfile,
-        gpu: Gpu,
-        layout: RankLayout,
-        constants: OperatorConstants,
-    ) -> None:
-        serving = profile.serving
-        if serving is None:
-            raise shipped.NotShippedError(f"serving constants of {profile.slug}")
-        self.mode = rows[0].mode
-        self.folded, self.doubts = fold(layout, gpu, serving, constants)
-        self.load = _load(rows)
-        budget = kv_budget_bytes(serving, memory_bytes=gpu.memory_bytes, weight_bytes=layout.weight_bytes)
-        self.state = steady_state(self.folded, self.load, budget, self.mode)
-        self.stages = float(layout.parallelism.pp)
-        self.floor = ceiling_floor(layout, gpu)
-        room = max(0.9 * gpu.memory_bytes - layout.weight_bytes, 0.0)
-        stored = stored_bytes_per_sequence(self.folded, self.load.context_tokens)
-        self.plain_capacity = np.maximum(layout.parallelism.dp * room / np.maximum(stored, 1.0), 1.0)
-        self.beats_ceiling = _beats_ceiling(self.floor, self.folded, self.load, self.state)
+    def __init__(self, prepared: PreparedKey, load: Load, mode: WorkloadMode) -> None:
+        if prepared.serving is None:
+            raise shipped.NotShippedError(prepared.unsupported or "serving constants")
+        self.folded, self.load, self.mode = prepared.serving, load, mode
+        limits = capacity(prepared.store, load.context_tokens, load.output_tokens)
+        self.state = steady_state(self.folded, load, limits, mode)
+        over = load.concurrency > self.state.admitted * (1.0 + 1e-9)
+        self.saturated = over & (mode is not WorkloadMode.OFFLINE)
+        decoding = np.asarray(self.state.decoding)
+        micro = decoding / np.minimum(self.folded.pipeline, np.maximum(decoding, 1.0))
+        self.beats_ceiling = _faster(prepared, load, micro, self.state.step_s, self.state.prefill.one_s)
 
     def expected(self, metric: Metric) -> Floats:
+        """The figure of each row in the metric's unit."""
         state, load = self.state, self.load
         values: dict[Metric, Callable[[], Any]] = {
             Metric.TPOT: lambda: state.tpot_s,
@@ -154,47 +154,76 @@ class _Key:
     def _ttft(self) -> Any:
         return self.state.ttft_s + self.state.queue_s
 
-    def plain(self, metric: Metric) -> Floats:
-        load = self.load
-        wanted = self.plain_capacity if metric is Metric.OFFLINE else load.concurrency
-        batch = np.minimum(np.minimum(wanted, self.plain_capacity), _SEQUENCES_AT_MOST)
-        efficiency = PLAIN_COMPUTE_SHARE / PLAIN_BANDWIDTH_SHARE
-        micro = batch / np.minimum(self.stages, batch)
-        step = floor_step_s(self.floor, micro, load.context_tokens, efficiency) / PLAIN_BANDWIDTH_SHARE
-        prefill = floor_prefill_s(self.floor, load.input_tokens, 0.0, efficiency) / PLAIN_BANDWIDTH_SHARE
-        if metric in (Metric.TTFT, Metric.TTFT_ALONE):
-            return np.asarray(prefill)
-        if metric is Metric.TPOT:
-            return np.asarray(step)
-        if metric is Metric.SINGLE_STREAM:
-            return np.asarray(1.0 / step)
-        turn = batch * prefill / self.stages + load.output_tokens * step
-        return np.asarray(batch * load.output_tokens / turn)
+
+class _LlamaCpp:
+    """Rows of one llama.cpp key: one stream, or one prompt."""
+
+    def __init__(self, prepared: PreparedKey, load: Load) -> None:
+        if prepared.llama_cpp is None:
+            raise shipped.NotShippedError(prepared.unsupported or "llama.cpp constants")
+        self.load = load
+        self.step_s = llama_cpp_step_s(prepared.llama_cpp, load.context_tokens)
+        self.prefill_s = llama_cpp_prefill_s(prepared.llama_cpp, load.input_tokens)
+        self.saturated = np.zeros(load.concurrency.shape, dtype=bool)
+        self.beats_ceiling = _faster(prepared, load, 1.0, self.step_s, self.prefill_s)
+
+    def expected(self, metric: Metric) -> Floats:
+        """The figure of each row in the metric's unit."""
+        rate = self.load.input_tokens / self.prefill_s if metric is Metric.PREFILL else 1.0 / self.step_s
+        return np.broadcast_to(rate, self.load.concurrency.shape)
+
+
+def _faster(prepared: PreparedKey, load: Load, sequences: Any, step_s: Any, prefill_s: Any) -> Any:
+    """Where the step or the prefill of one prompt is expected to take less than the ceiling allows."""
+    stages = float(prepared.layout.parallelism.pp)
+    fast = step_s < floor_step_s(prepared.ceiling, sequences, load.context_tokens) * (1.0 - 1e-9)
+    least = floor_prefill_s(prepared.ceiling, load.input_tokens) / stages
+    # Rows of the decode rate alone have no prompt.
+    fast = fast | ((prefill_s < least * (1.0 - 1e-9)) & (load.input_tokens > 0))
+    return np.broadcast_to(fast, load.concurrency.shape)
+
+
+def _plain(prepared: PreparedKey, load: Load, metric: Metric) -> Floats:
+    """The plain roofline of each row."""
+    layout, memory = prepared.layout, prepared.key.gpu.memory_bytes
+    stages = float(layout.parallelism.pp)
+    room = max(0.9 * memory - layout.weight_bytes, 0.0)
+    stored = np.maximum(stored_bytes_per_sequence(prepared.store, load.context_tokens), 1.0)
+    fits = np.maximum(layout.parallelism.dp * room / stored, 1.0)
+    wanted = fits if metric is Metric.OFFLINE else load.concurrency
+    batch = np.minimum(np.minimum(wanted, fits), _SEQUENCES_AT_MOST)
+    efficiency = PLAIN_COMPUTE_SHARE / PLAIN_BANDWIDTH_SHARE
+    micro = batch / np.minimum(stages, batch)
+    step = floor_step_s(prepared.ceiling, micro, load.context_tokens, efficiency) / PLAIN_BANDWIDTH_SHARE
+    prefill = floor_prefill_s(prepared.ceiling, load.input_tokens, 0.0, efficiency) / PLAIN_BANDWIDTH_SHARE
+    if metric in (Metric.TTFT, Metric.TTFT_ALONE):
+        return np.asarray(prefill)
+    if metric is Metric.TPOT:
+        return np.asarray(step)
+    if metric is Metric.SINGLE_STREAM:
+        return np.asarray(1.0 / step)
+    if metric is Metric.PREFILL:
+        return np.asarray(load.input_tokens / prefill)
+    turn = batch * prefill / stages + load.output_tokens * step
+    return np.asarray(batch * load.output_tokens / turn)
 
 
 def _load(rows: Sequence[Measurement]) -> Load:
     def column(name: str) -> Floats:
         return np.array([float(getattr(row, name)) for row in rows])
 
-    inputs = column("input_tokens")
-    # Rows without a prompt (MLC prints the decode rate alone): their protocol's prompt of eight tokens.
-    inputs = np.where(inputs > 0, inputs, 8.0)
-    outputs = np.maximum(column("output_tokens"), 1.0)
-    concurrency = np.where(
-        np.array([row.metric is Metric.OFFLINE for row in rows]), _SEQUENCES_AT_MOST, column("concurrency")
-    )
+    inputs, outputs = column("input_tokens"), column("output_tokens")
+    # Rows of serving engines without a prompt (MLC prints the decode rate alone): their protocol's prompt of 8 tokens.
+    if rows[0].engine != "llama.cpp":
+        inputs = np.where(inputs > 0, inputs, _PROMPT_OF_RATE_ROWS)
+        outputs = np.maximum(outputs, 1.0)
+    offline = np.array([row.metric is Metric.OFFLINE for row in rows])
     return Load(
         input_tokens=inputs,
         output_tokens=outputs,
-        concurrency=concurrency,
+        concurrency=np.where(offline, _SEQUENCES_AT_MOST, column("concurrency")),
         context_tokens=context_tokens(inputs, outputs),
     )
-
-
-def _beats_ceiling(floor: Floor, folded: Folded, load: Load, state: Steady) -> Any:
-    micro = state.decoding / np.minimum(folded.pipeline, np.maximum(state.decoding, 1.0))
-    fast_step = state.step_s < floor_step_s(floor, micro, load.context_tokens)
-    return fast_step | (state.prefill.one_s < floor_prefill_s(floor, load.input_tokens))
 
 
 def precision_class(precision: Precision, *, experts: bool) -> str:
