@@ -31,7 +31,7 @@ def chunk_rows() -> int:
 
 def max_rows() -> int:
     """Most rows of one version."""
-    return int(_setting("AFORO_SWEEP_MAX_ROWS", 2_000_000))
+    return int(_setting("AFORO_MAX_SWEEP_ROWS", 2_000_000))
 
 
 def duckdb_memory() -> str:

@@ -5,7 +5,7 @@ reconfigured. Names of columns come from our own list; values are always bound.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def quoted(path: Path | str) -> str:
 
 
 @contextmanager
-def connect() -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
     """A locked-down in-memory DuckDB connection that may touch the report folder only."""
     root = conf.artifact_dir()
     temporary = root / "duckdb_tmp"
@@ -37,7 +37,7 @@ def connect() -> Iterator[duckdb.DuckDBPyConnection]:
     try:
         for statement in (
             f"SET memory_limit='{conf.duckdb_memory()}'",
-            "SET threads=1",
+            f"SET threads={int(threads)}",
             f"SET temp_directory={quoted(temporary)}",
             "SET preserve_insertion_order=true",
             "SET autoinstall_known_extensions=false",
@@ -52,35 +52,42 @@ def connect() -> Iterator[duckdb.DuckDBPyConnection]:
         connection.close()
 
 
-def _select(column: Column) -> str:
-    name = f'"{column.name}"'
+def select_of(column: Column, table: str = "") -> str:
+    """The SELECT item that turns a registered numpy column into its stored type."""
+    name, given = f'"{column.name}"', f'{table}"{column.name}"'
     if column.kind is ColumnKind.TEXT:
-        return f'list_extract($"{column.name}", "{column.name}{_CODE}" + 1) AS {name}'
+        return f'list_extract($"{column.name}", {table}"{column.name}{_CODE}" + 1) AS {name}'
     if column.kind is ColumnKind.INTEGER:
-        return f"CAST({name} AS BIGINT) AS {name}"
+        return f"CAST({given} AS BIGINT) AS {name}"
     if column.kind is ColumnKind.BOOLEAN:
-        return f"CASE {name} WHEN 1 THEN true WHEN 0 THEN false END AS {name}"
+        return f"CASE {given} WHEN 1 THEN true WHEN 0 THEN false END AS {name}"
     if column.kind is ColumnKind.MONEY:
-        return f"CAST({name} AS {_MONEY_TYPE}) AS {name}"
-    return f"CAST({name} AS DOUBLE) AS {name}"
+        return f"CAST({given} AS {_MONEY_TYPE}) AS {name}"
+    return f"CAST({given} AS DOUBLE) AS {name}"
+
+
+def arrays_of(rows: Rows, names: Iterable[str]) -> tuple[dict[str, NDArray[Any]], dict[str, list[str]]]:
+    """Arrays to register with DuckDB, and the labels of text columns to bind."""
+    arrays: dict[str, NDArray[Any]] = {}
+    labels: dict[str, list[str]] = {}
+    for name in names:
+        values = rows[name]
+        if isinstance(values, TextValues):
+            arrays[name + _CODE] = values.codes
+            labels[name] = list(values.labels)
+        else:
+            arrays[name] = values
+    return arrays, labels
 
 
 def write_rows(rows: Rows, path: Path) -> None:
     """Write rows given as numpy columns to one Parquet file; text by its labels, NaN as null."""
-    arrays: dict[str, NDArray[Any]] = {}
-    labels: dict[str, list[str]] = {}
-    for column in COLUMNS:
-        values = rows[column.name]
-        if isinstance(values, TextValues):
-            arrays[column.name + _CODE] = values.codes
-            labels[column.name] = list(values.labels)
-        else:
-            arrays[column.name] = values
-    select = ", ".join(_select(column) for column in COLUMNS)
+    arrays, labels = arrays_of(rows, (column.name for column in COLUMNS))
+    select = ", ".join(select_of(column) for column in COLUMNS)
     with connect() as connection:
         connection.register("chunk", arrays)
         connection.execute(
-            f"COPY (SELECT {select} FROM chunk) TO {quoted(path)} (FORMAT parquet, COMPRESSION zstd)",  # noqa: S608
+            f"COPY (SELECT {select} FROM chunk) TO {quoted(path)} (FORMAT parquet, COMPRESSION zstd)",
             labels,
         )
 
@@ -90,7 +97,7 @@ def merge(parts: Sequence[Path], path: Path) -> None:
     names = ", ".join(quoted(part) for part in parts)
     with connect() as connection:
         connection.execute(
-            f"COPY (SELECT * FROM read_parquet([{names}])) TO {quoted(path)} "  # noqa: S608  names are our own paths
+            f"COPY (SELECT * FROM read_parquet([{names}])) TO {quoted(path)} "
             "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)"
         )
 
@@ -103,15 +110,15 @@ def source(path: Path) -> str:
 def read_numbers(connection: duckdb.DuckDBPyConnection, path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Columns of numbers, money and booleans (1, 0) as float64 with NaN for null, in row order."""
     select = ", ".join(f'CAST("{name}" AS DOUBLE) AS "{name}"' for name in names)
-    fetched = connection.execute(f"SELECT {select} FROM {source(path)}").fetchnumpy()  # noqa: S608
+    fetched = connection.execute(f"SELECT {select} FROM {source(path)}").fetchnumpy()
     return {name: np.ma.filled(fetched[name], np.nan) for name in names}
 
 
 def read_text(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> TextValues:
     """A text column as codes into its sorted distinct labels."""
-    distinct = f'SELECT DISTINCT "{name}" FROM {source(path)} WHERE "{name}" IS NOT NULL ORDER BY 1'  # noqa: S608
+    distinct = f'SELECT DISTINCT "{name}" FROM {source(path)} WHERE "{name}" IS NOT NULL ORDER BY 1'
     labels = [row[0] for row in connection.execute(distinct).fetchall()]
-    coded = f'SELECT list_position($labels, "{name}")::INTEGER AS code FROM {source(path)}'  # noqa: S608
+    coded = f'SELECT list_position($labels, "{name}")::INTEGER AS code FROM {source(path)}'
     codes = np.ma.filled(connection.execute(coded, {"labels": labels}).fetchnumpy()["code"], 0)
     return TextValues(codes=(codes - 1).astype("<i4"), labels=tuple(labels))
 
@@ -140,5 +147,5 @@ def content_sha256(path: Path, inputs: Any, snapshot: Any) -> str:
 def count_rows(path: Path) -> int:
     """Rows of a stored Parquet file."""
     with connect() as connection:
-        row = connection.execute(f"SELECT count(*) FROM {source(path)}").fetchone()  # noqa: S608
+        row = connection.execute(f"SELECT count(*) FROM {source(path)}").fetchone()
     return int(row[0]) if row else 0

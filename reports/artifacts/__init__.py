@@ -1,0 +1,1 @@
+"""Files derived from the rows of a complete version."""

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from rest_framework.test import APIClient
 
-from reports import bell, triggers
+from reports import bell, triggers, worker
+from reports.api import examples
+from reports.models import ReportVersion
+from tests.estimator.conftest import loaded_catalog
+
+__all__ = ["loaded_catalog"]
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +46,50 @@ def ana(db: None) -> Any:
 @pytest.fixture
 def berta(db: None) -> Any:
     return get_user_model().objects.create_user("berta", password="x")
+
+
+@pytest.fixture
+def carla(db: None) -> Any:
+    return get_user_model().objects.create_user("carla", password="x")
+
+
+@pytest.fixture
+def staff(db: None) -> Any:
+    return get_user_model().objects.create_superuser("staff", password="x")
+
+
+@pytest.fixture
+def api() -> Any:
+    """`api(user)`: a client of the API that is signed in as this user; None: nobody."""
+
+    def client_of(user: Any) -> APIClient:
+        client = APIClient()
+        if user is not None:
+            client.force_authenticate(user)
+        return client
+
+    return client_of
+
+
+@pytest.fixture
+def make_report(api: Any, loaded_catalog: None) -> Any:
+    """`make_report(user)`: a complete report of a small sweep, made through the API and worked off here."""
+
+    def make(user: Any, **changes: Any) -> ReportVersion:
+        body = {"name": "H100 capacity", "sweep": SWEEP, "slo": SLO, "pricing": PRICING} | changes
+        answer = api(user).post("/api/v1/reports/", body)
+        assert answer.status_code == 202, answer.json()
+        worker.run()
+        version = ReportVersion.objects.get(report=answer.json()["report"], number=1)
+        assert version.state == "complete", version.error
+        return version
+
+    return make
+
+
+SWEEP: dict[str, Any] = examples.SWEEP | {
+    "gpus": ["h100-sxm5-80gb", "a100-sxm4-80gb"],
+    "precisions": [{"weights": "bf16"}, {"weights": "fp8", "kv_cache": "fp8"}],
+}
+SLO = {"tpot_s": 0.05, "ttft_s": 2.0}
+PRICING = {"currency": "USD", "price_per_gpu_hour": {"h100-sxm5-80gb": "2.0"}}

@@ -1,0 +1,237 @@
+"""Figures of a sweep's rows from the vectorised engine: each setting is folded once, rows are arithmetic on arrays."""
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+from numpy.typing import NDArray
+
+from estimator.engine.capacity import stored_bytes_per_sequence
+from estimator.engine.codes import MODE_CODES, Binding, Reason
+from estimator.engine.errors import EngineError
+from estimator.engine.prepared import Basis, Key, PreparedKey, prepare
+from estimator.engine.serving import context_tokens
+from estimator.engine.sweep import Rows as EngineRows
+from estimator.engine.sweep import Sweep as EngineSweep
+from estimator.services.sweep_axes import Axes
+from estimator.services.sweep_columns import COLUMNS, ColumnKind, Rows, TextValues
+
+Codes = tuple[NDArray[np.int64], ...]
+_KEPT = 20_000
+_STATUSES = ("ok", "does_not_fit", "unsupported")
+_BINDINGS = tuple(binding.label for binding in Binding)
+_BASES = tuple(basis.value for basis in Basis)
+_MAX_BATCH = 1_000_000
+_POINTS_AT_ONCE = 20_000
+KEY_NAMES = (
+    "row_index",
+    "model",
+    "gpu",
+    "engine",
+    "precision",
+    "parallelism",
+    "workload",
+    "tp",
+    "gpus",
+    "input_tokens",
+    "output_tokens",
+    "batch_size",
+)
+
+
+class SettingCache:
+    """Folded settings of one sweep by their place; bounded, because a sweep may have a hundred thousand."""
+
+    def __init__(self, axes: Axes) -> None:
+        self._axes = axes
+        self._kept: OrderedDict[int, PreparedKey | str] = OrderedDict()
+
+    def get(self, setting: int) -> PreparedKey | str:
+        """The folded setting, or in words why there is none."""
+        found = self._kept.get(setting)
+        if found is None:
+            found = self._kept[setting] = _fold(self._axes, setting)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+
+def _fold(axes: Axes, setting: int) -> PreparedKey | str:
+    model, gpu, engine, precision, parallel = np.unravel_index(setting, axes.shape[:5])
+    profile = axes.engines[engine]
+    gpus = axes.gpus_ideal if profile.kind == "ideal" else axes.gpus
+    try:
+        return prepare(
+            Key(
+                architecture=axes.models[model].architecture,
+                gpu=gpus[gpu].spec,
+                engine=profile,
+                precision=axes.precisions[precision],
+                parallelism=axes.parallelism[parallel],
+                memory_utilization=axes.memory.utilization,
+                max_num_seqs=axes.memory.max_num_seqs,
+                max_batched_tokens=axes.memory.max_batched_tokens,
+            )
+        )
+    except EngineError as error:
+        return str(error)
+
+
+def evaluate(
+    axes: Axes, cache: SettingCache, codes: Codes, batch: NDArray[np.int64], unsupported: NDArray[np.int32]
+) -> Rows:
+    """All columns but keys, costs and targets, for rows given by the codes of their axes.
+
+    Args:
+        axes: Resolved axes.
+        cache: Folded settings kept between calls.
+        codes: Place on each axis, one array per axis.
+        batch: Batch size of each row.
+        unsupported: −1 where the setting can be evaluated.
+    """
+    count = len(batch)
+    setting = np.ravel_multi_index(codes[:5], axes.shape[:5])
+    unique, place = np.unique(setting, return_inverse=True)
+    wanted = np.zeros(len(unique), dtype=bool)
+    wanted[place[unsupported < 0]] = True
+    found = [cache.get(int(one)) if want else "" for one, want in zip(unique, wanted, strict=True)]
+    errors = tuple(dict.fromkeys(entry for entry in found if isinstance(entry, str) and entry))
+    error_of = np.array([errors.index(e) if isinstance(e, str) and e else -1 for e in found], dtype=np.int32)
+    keys = [entry for entry in found if isinstance(entry, PreparedKey)]
+    key_of = np.cumsum([isinstance(entry, PreparedKey) for entry in found]) - 1
+    columns = _blank(count)
+    status = np.full(count, _STATUSES.index("unsupported"), dtype=np.int32)
+    reason = np.where(unsupported < 0, error_of[place], -1).astype(np.int32)
+    index = np.flatnonzero((unsupported < 0) & (error_of[place] < 0))
+    labels = (*errors, *map(str, _reason_texts().values()))
+    if len(index):
+        figures = _figures(axes, keys, key_of[place[index]], tuple(code[index] for code in codes), batch[index])
+        _scatter(columns, figures, index)
+        status[index] = np.where(
+            figures["reason"] == Reason.DOES_NOT_FIT, 1, np.where(figures["reason"] == Reason.MISSING_FIGURE, 2, 0)
+        )
+        texts = {code: len(errors) + number for number, code in enumerate(_reason_texts())}
+        for code, label in texts.items():
+            reason[index[figures["reason"] == code]] = label
+    columns["status"] = TextValues(codes=status, labels=_STATUSES)
+    columns["reason"] = TextValues(codes=reason, labels=labels)
+    return columns
+
+
+def _reason_texts() -> dict[Reason, Any]:
+    return {
+        Reason.DOES_NOT_FIT: _("Weights and one sequence do not fit into the memory."),
+        Reason.MISSING_FIGURE: _(
+            "No measured kernels stand for this accelerator and engine: only the ceiling is known."
+        ),
+        Reason.KV_SETTINGS_ASSUMED: _("More load than fits; the wait hangs on assumed KV settings."),
+    }
+
+
+def _blank(count: int) -> Rows:
+    """Null in every column that an evaluation fills."""
+    columns: Rows = {}
+    for column in COLUMNS:
+        if column.kind is ColumnKind.TEXT:
+            columns[column.name] = TextValues(codes=np.full(count, -1, dtype=np.int32), labels=())
+        elif column.kind is ColumnKind.BOOLEAN:
+            columns[column.name] = np.full(count, -1, dtype=np.int8)
+        else:
+            columns[column.name] = np.full(count, np.nan)
+    for name in KEY_NAMES:
+        del columns[name]
+    return columns
+
+
+def _figures(
+    axes: Axes, keys: list[PreparedKey], key: NDArray[np.int64], codes: Codes, batch: NDArray[np.int64]
+) -> dict[str, Any]:
+    lengths = {
+        name: np.array([getattr(workload, name) for workload in axes.workloads], dtype=np.float64)[codes[5]]
+        for name in ("input_tokens", "output_tokens", "prefix_cache_hit_rate")
+    }
+    modes = np.array([MODE_CODES[workload.mode] for workload in axes.workloads], dtype=np.intp)[codes[5]]
+    rows = EngineRows(key=key, mode=modes, concurrency=batch.astype(np.float64), **lengths)
+    figures: dict[str, Any] = EngineSweep(keys).evaluate(rows)
+    figures |= _memory(keys, key, context_tokens(lengths["input_tokens"], lengths["output_tokens"]), batch)
+    figures["fits"] = batch <= np.nan_to_num(figures["max_sequences"], nan=0.0)
+    bases = np.array([_BASES.index(prepared.basis.value) for prepared in keys], dtype=np.int32)
+    figures["basis"] = bases[key]
+    return figures
+
+
+def _memory(keys: list[PreparedKey], key: NDArray[np.int64], context: Any, batch: NDArray[np.int64]) -> dict[str, Any]:
+    """Bytes of the worst rank: what the batch needs of KV cache at its mean length, and what is left of the budget."""
+    per_key = {
+        "memory_bytes": [float(prepared.key.gpu.memory_bytes) for prepared in keys],
+        "weights_bytes": [float(np.ceil(prepared.weight_bytes)) for prepared in keys],
+        "budget": [float(prepared.store.budget_bytes) for prepared in keys],
+        "ranks": [float(prepared.store.attention_dp) for prepared in keys],
+    }
+    gathered = {name: np.array(values)[key] for name, values in per_key.items()}
+    needed = np.empty(len(batch))
+    for place, prepared in enumerate(keys):
+        rows = key == place
+        needed[rows] = stored_bytes_per_sequence(prepared.store, context[rows])
+    needed = np.ceil(needed * np.ceil(batch / gathered["ranks"]))
+    return {
+        "memory_bytes": gathered["memory_bytes"],
+        "weights_bytes": gathered["weights_bytes"],
+        "kv_cache_bytes": needed,
+        "slack_bytes": np.floor(gathered["budget"] - needed),
+    }
+
+
+def _scatter(columns: Rows, figures: dict[str, Any], index: NDArray[np.int64]) -> None:
+    for name, values in figures.items():
+        target = columns.get(name)
+        if isinstance(target, TextValues):
+            if name in _CODED:
+                target.codes[index] = np.where(np.isnan(figures["tpot_s_mid"]), -1, values)
+                columns[name] = TextValues(codes=target.codes, labels=_CODED[name])
+        elif target is not None and target.dtype == np.int8:
+            target[index] = values
+        elif target is not None:
+            target[index] = np.where(np.isfinite(values), values, np.nan)
+    columns["binding_term"] = _with_memory(_text(columns["binding_term"]), figures, index)
+
+
+def _with_memory(binding: TextValues, figures: dict[str, Any], index: NDArray[np.int64]) -> TextValues:
+    """What does not fit is bound by its weights when they alone are too much, else by the KV cache."""
+    labels = (*_BINDINGS, "weights")
+    codes = binding.codes.copy()
+    no_room = figures["reason"] == Reason.DOES_NOT_FIT
+    weights = figures["slack_bytes"] + figures["kv_cache_bytes"] <= 0
+    codes[index[no_room]] = np.where(weights[no_room], len(_BINDINGS), _BINDINGS.index(Binding.KV_CACHE.label))
+    return TextValues(codes=codes, labels=labels)
+
+
+def _text(values: Any) -> TextValues:
+    if not isinstance(values, TextValues):
+        raise TypeError("not a text column")
+    return values
+
+
+_CODED: dict[str, tuple[str, ...]] = {"binding_term": _BINDINGS, "basis": _BASES}
+
+
+def batches_up_to_fit(axes: Axes, cache: SettingCache, unsupported_of: Any) -> list[NDArray[np.int64]]:
+    """For each setting and workload the powers of two up to what fits, and what fits; [1] where nothing does."""
+    points = np.arange(int(np.prod(axes.shape)), dtype=np.int64)
+    lists: list[NDArray[np.int64]] = []
+    for start in range(0, len(points), _POINTS_AT_ONCE):
+        some = points[start : start + _POINTS_AT_ONCE]
+        codes = np.unravel_index(some, axes.shape)
+        ones = np.ones(len(some), dtype=np.int64)
+        most = evaluate(axes, cache, codes, ones, unsupported_of(codes))["max_sequences"]
+        lists += [_up_to(value) for value in np.nan_to_num(np.asarray(most, dtype=np.float64), nan=0.0)]
+    return lists
+
+
+def _up_to(most: float) -> NDArray[np.int64]:
+    largest = int(min(most, _MAX_BATCH))
+    if largest < 1:
+        return np.array([1], dtype=np.int64)
+    powers = 2 ** np.arange(largest.bit_length(), dtype=np.int64)
+    return powers if powers[-1] == largest else np.append(powers, np.int64(largest))

@@ -1,0 +1,125 @@
+"""What the reports endpoints share: bodies, the report a person may see, keys against doubled requests, answers."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+from pydantic import BaseModel
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from catalog.api.problems import FieldError, IdempotencyKeyReused, InvalidRequest, NotFound, PreconditionFailed
+from estimator.api.endpoint import RawJsonParser, problem_of
+from estimator.api.parsing import parse_body
+from estimator.resolvers.issues import ResolutionError
+from reports.models import Report, ReportVersion
+from reports.services.idempotency import KeyReusedError, once
+
+BodyT = TypeVar("BodyT", bound=BaseModel)
+_MAX_KEY = 128
+
+
+class ReportsView(APIView):
+    """Base of the reports endpoints: never anonymous, a report one may not see is 404."""
+
+    parser_classes = [RawJsonParser]
+    token_scope = "reports"  # noqa: S105  a scope, no secret
+
+    def body(self, request: Request, model: type[BodyT]) -> BodyT:
+        """The body as its model; no body reads as an empty object.
+
+        Raises:
+            InvalidRequest: Every fault of it.
+        """
+        try:
+            return parse_body(model, self.raw(request) or b"{}")
+        except ResolutionError as error:
+            raise problem_of(error.issues) from None
+
+    def raw(self, request: Request) -> bytes:
+        """The bytes of the body."""
+        return request.data if isinstance(request.data, bytes) else b""
+
+    def report(self, request: Request, report_id: UUID) -> Report:
+        """A report that the caller may see.
+
+        Raises:
+            NotFound: There is none, or not for this caller.
+        """
+        report = Report.objects.visible_to(request.user).select_related("owner").filter(pk=report_id).first()
+        if report is None:
+            raise NotFound(_("There is no such report."))
+        return report
+
+    def own(self, request: Request, report_id: UUID) -> Report:
+        """A report that the caller may change.
+
+        Raises:
+            NotFound: One may not see it.
+            PermissionDenied: One may see it and no more.
+        """
+        report = self.report(request, report_id)
+        user = request.user
+        if report.owner_id != user.pk and not (user.is_staff and user.has_perm("reports.change_report")):
+            raise PermissionDenied(_("Only the owner may do this."))
+        return report
+
+    def version(self, report: Report, number: int) -> ReportVersion:
+        """A version of a report.
+
+        Raises:
+            NotFound: There is none of this number.
+        """
+        version = report.versions.select_related("report", "parent").filter(number=number).first()
+        if version is None:
+            raise NotFound(_("There is no such version."))
+        return version
+
+    def once(self, request: Request, make: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+        """What `make` gives, once per `Idempotency-Key` of the caller.
+
+        Raises:
+            IdempotencyKeyReused: The key came with another body or to another address.
+        """
+        key = request.headers.get("Idempotency-Key")
+        if key is not None and not (0 < len(key) <= _MAX_KEY and key.isascii() and key.isprintable()):
+            fault = FieldError(code="invalid", detail=_("At most 128 ASCII characters."), parameter="Idempotency-Key")
+            raise InvalidRequest(errors=[fault])
+        digest = hashlib.sha256(f"{request.method} {request.path}\n".encode() + self.raw(request)).hexdigest()
+        try:
+            return once(owner=request.user, key=key, body_sha256=digest, make=make)
+        except KeyReusedError:
+            raise IdempotencyKeyReused from None
+
+
+def not_modified(request: Request, etag: str) -> bool:
+    """Whether the caller has this already."""
+    given = request.headers.get("If-None-Match", "")
+    return given == "*" or etag in [item.strip().removeprefix("W/") for item in given.split(",")]
+
+
+def check_if_match(request: Request, etag: str) -> None:
+    """Refuse a change of what the caller has not seen.
+
+    Raises:
+        PreconditionFailed: `If-Match` names another state.
+    """
+    given = request.headers.get("If-Match")
+    if given is not None and given != "*" and etag not in [item.strip() for item in given.split(",")]:
+        raise PreconditionFailed
+
+
+def with_etag(request: Request, etag: str, make: Callable[[], Any], **headers: str) -> HttpResponse | Response:
+    """The answer under its ETag, or 304."""
+    response: HttpResponse | Response
+    response = HttpResponse(status=304) if not_modified(request, etag) else Response(make())
+    response["ETag"] = etag
+    response["Cache-Control"] = "private, no-cache"
+    for name, value in headers.items():
+        response[name.replace("_", "-")] = value
+    return response

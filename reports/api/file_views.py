@@ -1,0 +1,102 @@
+"""Rows and files of complete versions."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.utils.translation import gettext as _
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.api.problems import Conflict, FieldError, InvalidRequest
+from estimator.services.sweep_columns import COLUMN_BY_NAME
+from reports import row_reading
+from reports.api.base import ReportsView, not_modified
+from reports.api.documented import documented
+from reports.api.paging import page_of, paged
+from reports.api.version_views import complete_version, format_of
+from reports.artifacts import json as json_artifact
+from reports.choices import State
+from reports.downloads import serve
+from reports.row_reading import Condition
+from reports.services import files
+from reports.storage import get_storage
+
+_MAX_ORDERINGS = 4
+_MAX_VALUES = 100
+_OTHERS = {"page", "page_size", "ordering"}
+
+
+@documented
+class RowsView(ReportsView):
+    """`…/rows/`."""
+
+    def get(self, request: Request, report_id: UUID, number: int) -> HttpResponse | Response:
+        """A page of rows; filter by any column (`gpu=a,b`, `tpot_s_mid__lte=0.05`), order by up to four."""
+        version = complete_version(self, request, report_id, number)
+        page = page_of(request, default=100, most=1000)
+        conditions, ordering = self._conditions(request), self._ordering(request)
+        etag = f'"{version.content_sha256[:32]}"'
+        if not_modified(request, etag):
+            return HttpResponse(status=304, headers={"ETag": etag})
+        path = get_storage().path(version.rows_file)
+        total, rows = row_reading.page(path, conditions, ordering, limit=page.size, offset=page.offset)
+        response = paged(request, page, total, rows)
+        response["ETag"] = etag
+        return response
+
+    def _conditions(self, request: Request) -> list[Condition]:
+        found, faults = [], []
+        for name, text in request.query_params.dict().items():
+            if name in _OTHERS:
+                continue
+            column, _sep, operator = name.partition("__")
+            if column not in COLUMN_BY_NAME or operator not in row_reading.OPERATORS:
+                detail = _("There is no such filter; a column of the rows, or column__gte, __gt, __lte, __lt.")
+                faults.append(FieldError(code="unknown_field", detail=detail, parameter=name))
+                continue
+            texts = text.split(",")[:_MAX_VALUES] if not operator else [text]
+            try:
+                values = tuple(row_reading.parse_value(column, part) for part in texts)
+            except (ValueError, ArithmeticError):
+                kind = COLUMN_BY_NAME[column].kind
+                detail = _("Must be of kind %(kind)s.") % {"kind": kind}
+                faults.append(FieldError(code="invalid_type", detail=detail, parameter=name))
+                continue
+            found.append(Condition(column=column, operator=operator, values=values))
+        if faults:
+            raise InvalidRequest(errors=faults)
+        return found
+
+    def _ordering(self, request: Request) -> list[str]:
+        given = [part for part in request.query_params.dict().get("ordering", "").split(",") if part]
+        wrong = [part for part in given if part.removeprefix("-") not in COLUMN_BY_NAME]
+        if wrong or len(given) > _MAX_ORDERINGS:
+            detail = _("Up to four columns of the rows, with - for descending.")
+            raise InvalidRequest(errors=[FieldError(code="not_supported", detail=detail, parameter="ordering")])
+        return given
+
+
+@documented
+class DownloadView(ReportsView):
+    """`…/download/`."""
+
+    def get(self, request: Request, report_id: UUID, number: int) -> HttpResponse | StreamingHttpResponse | Response:
+        """The stored file (ETag, ranges), or 202 while a worker makes it."""
+        file_format = format_of(request)
+        version = complete_version(self, request, report_id, number)
+        found = files.file_of(version, file_format)
+        if found.download is not None:
+            return serve(request._request, found.download)
+        if found.state == State.FAILED:
+            raise Conflict(found.error, members={"state": found.state, "code": found.error_code})
+        return Response({"state": found.state, "format": file_format}, status=202, headers={"Retry-After": "1"})
+
+
+@documented
+class DocumentSchemaView(ReportsView):
+    """`reports/document-schema/`."""
+
+    def get(self, request: Request) -> Any:
+        """The JSON Schema of a report downloaded as JSON."""
+        return Response(json_artifact.schema())

@@ -1,0 +1,190 @@
+"""Reports: create, list, read, change, archive, share, schedule."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.api.problems import FieldError, InvalidRequest, NotFound
+from estimator.api.endpoint import problem_of
+from estimator.resolvers.issues import ResolutionError
+from reports import selectors
+from reports.api import schemas
+from reports.api.base import ReportsView, check_if_match, with_etag
+from reports.api.documented import documented
+from reports.api.paging import page_of, paged, refuse_unknown
+from reports.models import Report
+from reports.services import changes, preparing, schedules, sharing, versions
+
+ORDERINGS = {"created_at": "created_at", "name": "name"}
+RETRY_AFTER_S = "1"
+
+
+def version_path(report_id: Any, number: int) -> str:
+    """Path of a version."""
+    return f"/api/v1/reports/{report_id}/versions/{number}/"
+
+
+def accepted(request: Request, made: dict[str, Any]) -> Response:
+    """202 with the address of the version to ask for."""
+    address = request.build_absolute_uri(version_path(made["report"], made["version"]))
+    body = {"report": made["report"], "version": made["version"], "state": "queued", "url": address}
+    return Response(body, status=202, headers={"Location": address, "Retry-After": RETRY_AFTER_S})
+
+
+@documented
+class ReportsCollection(ReportsView):
+    """`reports/`."""
+
+    def get_throttles(self) -> list[Any]:
+        """Creating is throttled on its own."""
+        self.throttle_scope = "reports-create" if self.request.method == "POST" else None
+        return super().get_throttles()
+
+    def get(self, request: Request) -> Response:
+        """Reports one may see: own, shared, open to all."""
+        refuse_unknown(request, {"page", "page_size", "search", "ordering", "tag", "archived", "mine"})
+        page = page_of(request)
+        query = Report.objects.visible_to(request.user).select_related("owner")
+        query = query.filter(archived_at__isnull=request.query_params.get("archived") != "true")
+        if search := request.query_params.get("search"):
+            query = query.filter(name__icontains=search[:200])
+        if request.query_params.get("mine") == "true":
+            query = query.filter(owner_id=request.user.pk)
+        ordering = request.query_params.get("ordering", "-created_at")
+        if ordering.removeprefix("-") not in ORDERINGS:
+            detail = _("Must be one of %(allowed)s, with - for descending.") % {"allowed": ", ".join(ORDERINGS)}
+            raise InvalidRequest(errors=[FieldError(code="not_supported", detail=detail, parameter="ordering")])
+        reports = list(query.order_by(ordering, "pk"))
+        if tag := request.query_params.get("tag"):
+            reports = [report for report in reports if tag in report.tags]
+        shown = reports[page.offset : page.offset + page.size]
+        return paged(request, page, len(reports), selectors.report_dicts(shown, request.user))
+
+    def post(self, request: Request) -> Response:
+        """Order a report: stored at once, computed by workers."""
+        body = self.body(request, schemas.CreateReportRequest)
+
+        def make() -> dict[str, Any]:
+            prepared = preparing.prepare(
+                sweep=schemas.plain(body.sweep), slo=schemas.plain(body.slo), pricing=schemas.plain(body.pricing)
+            )
+            version = versions.create_report(
+                owner=request.user, name=body.name, prepared=prepared, tags=list(body.tags)
+            )
+            return {"report": str(version.report_id), "version": version.number}
+
+        try:
+            made, _new = self.once(request, make)
+        except ResolutionError as error:
+            raise problem_of(error.issues) from None
+        return accepted(request, made)
+
+
+@documented
+class ReportDetail(ReportsView):
+    """`reports/{id}/`."""
+
+    def get(self, request: Request, report_id: UUID) -> HttpResponse | Response:
+        """One report with its newest version."""
+        report = self.report(request, report_id)
+        etag = selectors.report_etag(report)
+        return with_etag(request, etag, lambda: selectors.report_dicts([report], request.user)[0])
+
+    def patch(self, request: Request, report_id: UUID) -> Response:
+        """Rename, tag, open to all, bring back from the archive."""
+        report = self.own(request, report_id)
+        check_if_match(request, selectors.report_etag(report))
+        body = self.body(request, schemas.ChangeReportRequest)
+        report = changes.change_report(report, body.model_dump(exclude_unset=True))
+        response = Response(selectors.report_dicts([report], request.user)[0])
+        response["ETag"] = selectors.report_etag(report)
+        return response
+
+    def delete(self, request: Request, report_id: UUID) -> Response:
+        """Archive; nothing of it is removed."""
+        report = self.own(request, report_id)
+        check_if_match(request, selectors.report_etag(report))
+        changes.change_report(report, {"archived": True})
+        return Response(status=204)
+
+
+@documented
+class SharesCollection(ReportsView):
+    """`reports/{id}/shares/`."""
+
+    def get(self, request: Request, report_id: UUID) -> Response:
+        """Who may read the report; for its owner."""
+        report = self.own(request, report_id)
+        return Response({"results": [_share(entry) for entry in report.shares.select_related("user", "group")]})
+
+    def post(self, request: Request, report_id: UUID) -> Response:
+        """Give a person or a group read access."""
+        report = self.own(request, report_id)
+        body = self.body(request, schemas.ShareRequest)
+        if (body.user is None) == (body.group is None):
+            fault = FieldError(code="required", detail=_("Give either user or group."), pointer="#")
+            raise InvalidRequest(errors=[fault])
+        try:
+            entry = sharing.share(report, by=request.user, user=body.user, group=body.group)
+        except sharing.UnknownNameError as error:
+            name = "user" if body.user is not None else "group"
+            raise InvalidRequest(errors=[FieldError(code="invalid", detail=str(error), pointer=f"#/{name}")]) from None
+        return Response(_share(entry), status=201)
+
+
+@documented
+class ShareDetail(ReportsView):
+    """`reports/{id}/shares/{share}/`."""
+
+    def delete(self, request: Request, report_id: UUID, share_id: int) -> Response:
+        """Take read access away; links that rest on it end with it."""
+        report = self.own(request, report_id)
+        if not report.shares.filter(pk=share_id).delete()[0]:
+            raise NotFound
+        return Response(status=204)
+
+
+@documented
+class ScheduleDetail(ReportsView):
+    """`reports/{id}/schedule/`."""
+
+    def get(self, request: Request, report_id: UUID) -> Response:
+        """The schedule of a report."""
+        return Response(_schedule(self.report(request, report_id)))
+
+    def put(self, request: Request, report_id: UUID) -> Response:
+        """Rebuild regularly with the catalog of the day."""
+        report = self.own(request, report_id)
+        body = self.body(request, schemas.ScheduleRequest)
+        schedules.set_schedule(report, period=body.period, enabled=body.enabled)
+        return Response(_schedule(report))
+
+    def delete(self, request: Request, report_id: UUID) -> Response:
+        """End the schedule."""
+        schedules.end_schedule(self.own(request, report_id))
+        return Response(status=204)
+
+
+def _share(entry: Any) -> dict[str, Any]:
+    return {
+        "id": entry.pk,
+        "user": entry.user.get_username() if entry.user else None,
+        "group": entry.group.name if entry.group else None,
+        "created_at": entry.created_at.isoformat(),
+    }
+
+
+def _schedule(report: Report) -> dict[str, Any]:
+    schedule = schedules.schedule_of(report)
+    if schedule is None:
+        raise NotFound(_("The report has no schedule."))
+    return {
+        "period": schedule.period,
+        "enabled": schedule.enabled,
+        "next_at": schedule.next_at.isoformat(),
+        "last_error": schedule.last_error or None,
+    }

@@ -1,0 +1,217 @@
+"""Versions of a report: rebuild, poll, cancel, retry, price anew, compare, read rows, download, link."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from catalog.api.problems import Conflict, FieldError, InvalidRequest, NotFound
+from estimator.api.endpoint import problem_of
+from estimator.api.fields import RequestBody
+from estimator.resolvers.issues import ResolutionError
+from reports import selectors
+from reports.api import schemas
+from reports.api.base import ReportsView, with_etag
+from reports.api.documented import documented
+from reports.api.paging import page_of, paged, refuse_unknown
+from reports.api.report_views import RETRY_AFTER_S, accepted
+from reports.choices import FileFormat, State
+from reports.models import ReportVersion, ShareLink
+from reports.services import preparing, sharing, versions
+
+
+@documented
+class VersionsCollection(ReportsView):
+    """`reports/{id}/versions/`."""
+
+    def get(self, request: Request, report_id: UUID) -> Response:
+        """Versions of a report, newest first."""
+        report = self.report(request, report_id)
+        page = page_of(request)
+        query = selectors.versions_of(report)
+        shown = query[page.offset : page.offset + page.size]
+        return paged(request, page, query.count(), [selectors.summary(version) for version in shown])
+
+    def post(self, request: Request, report_id: UUID) -> Response:
+        """Build the next version with today's catalog; parts of the body replace those of the newest version."""
+        report = self.own(request, report_id)
+        body = self.body(request, schemas.RebuildRequest)
+
+        def make() -> dict[str, Any]:
+            latest = report.versions.order_by("-number").first()
+            inputs = dict(latest.inputs) if latest else {}
+            given = {name: schemas.plain(getattr(body, name)) for name in body.model_fields_set}
+            inputs |= {name: value for name, value in given.items() if value is not None or name != "sweep"}
+            prepared = preparing.prepare(sweep=inputs["sweep"], slo=inputs.get("slo"), pricing=inputs.get("pricing"))
+            version = versions.add_version(report=report, created_by=request.user, prepared=prepared)
+            return {"report": str(report.pk), "version": version.number}
+
+        return accepted(request, self._once_or_problem(request, make))
+
+    def _once_or_problem(self, request: Request, make: Any) -> dict[str, Any]:
+        try:
+            return self.once(request, make)[0]
+        except ResolutionError as error:
+            raise problem_of(error.issues) from None
+
+
+@documented
+class VersionDetail(ReportsView):
+    """`reports/{id}/versions/{n}/`."""
+
+    def get(self, request: Request, report_id: UUID, number: int) -> HttpResponse | Response:
+        """State and progress; once complete, summary, findings, snapshot and hash. Poll with If-None-Match."""
+        version = self.version(self.report(request, report_id), number)
+        made = selectors.progress(version)
+        active = version.state in (State.QUEUED, State.RUNNING)
+        headers = {"Retry_After": RETRY_AFTER_S} if active else {}
+        etag = selectors.version_etag(version, made["done"])
+        return with_etag(request, etag, lambda: selectors.detail(version, made), **headers)
+
+
+class _Change(ReportsView):
+    def change(self, request: Request, version: ReportVersion) -> Response:
+        """Make the change and answer with the version."""
+        raise NotImplementedError
+
+    def post(self, request: Request, report_id: UUID, number: int) -> Response:
+        """Make the change; 409 when the state does not allow it."""
+        version = self.version(self.own(request, report_id), number)
+        self.body(request, _Nothing)
+        try:
+            return self.change(request, version)
+        except versions.IllegalChangeError as error:
+            raise Conflict(str(error), members={"state": error.state}) from None
+
+
+class _Nothing(RequestBody):
+    """No fields."""
+
+
+@documented
+class VersionCancel(_Change):
+    """`…/cancel/`."""
+
+    def change(self, request: Request, version: ReportVersion) -> Response:
+        """Stop a version that is queued or running."""
+        versions.cancel(version)
+        version.refresh_from_db()
+        return Response(selectors.summary(version))
+
+
+@documented
+class VersionRetry(_Change):
+    """`…/retry/`."""
+
+    def change(self, request: Request, version: ReportVersion) -> Response:
+        """Queue a failed version again."""
+        versions.retry(version)
+        return accepted(request, {"report": str(version.report_id), "version": version.number})
+
+
+@documented
+class VersionRecost(VersionsCollection):
+    """`…/recost/`."""
+
+    http_method_names = ["post", "options"]
+
+    def post(self, request: Request, report_id: UUID, number: int = 0) -> Response:
+        """A new version of the same rows at other prices; the sweep is not run again."""
+        report = self.own(request, report_id)
+        parent = self.version(report, number)
+        body = self.body(request, schemas.RecostRequest)
+        if parent.state != State.COMPLETE:
+            raise Conflict(_("Only a complete version can be priced anew."), members={"state": parent.state})
+
+        def make() -> dict[str, Any]:
+            prepared = preparing.prepare_recost(parent, schemas.plain(body.pricing))
+            version = versions.add_version(report=report, created_by=request.user, prepared=prepared)
+            return {"report": str(report.pk), "version": version.number}
+
+        return accepted(request, self._once_or_problem(request, make))
+
+
+@documented
+class LinksCollection(ReportsView):
+    """`…/links/`."""
+
+    def get(self, request: Request, report_id: UUID, number: int) -> Response:
+        """Links to a version; for its owner."""
+        version = self.version(self.own(request, report_id), number)
+        return Response({"results": [link_dict(request, link) for link in version.links.all()]})
+
+    def post(self, request: Request, report_id: UUID, number: int) -> Response:
+        """A link for people without a login: one version, one format, at most 30 days."""
+        version = self.version(self.own(request, report_id), number)
+        body = self.body(request, schemas.CreateLinkRequest)
+        if version.state != State.COMPLETE:
+            raise Conflict(_("Only a complete version can be shared."), members={"state": version.state})
+
+        def make() -> dict[str, Any]:
+            link = sharing.create_link(version, by=request.user, file_format=body.format, days=body.expires_in_days)
+            return {"link": link.pk}
+
+        made, _new = self.once(request, make)
+        link = ShareLink.objects.filter(pk=made["link"]).first()
+        if link is None:
+            raise NotFound
+        return Response(link_dict(request, link), status=201)
+
+
+@documented
+class LinkDetail(ReportsView):
+    """`…/links/{link}/`."""
+
+    def delete(self, request: Request, report_id: UUID, number: int, link_id: str) -> Response:
+        """Revoke a link."""
+        version = self.version(self.own(request, report_id), number)
+        link = version.links.filter(pk=link_id).first()
+        if link is None:
+            raise NotFound
+        sharing.revoke_link(link)
+        return Response(status=204)
+
+
+def link_dict(request: Request, link: ShareLink) -> dict[str, Any]:
+    """A link as its owner sees it."""
+    return {
+        "id": link.pk,
+        "url": request.build_absolute_uri(f"/r/{sharing.signed(link)}/"),
+        "format": link.format,
+        "created_at": link.created_at.isoformat(),
+        "expires_at": link.expires_at.isoformat(),
+        "revoked_at": link.revoked_at.isoformat() if link.revoked_at else None,
+        "last_used_at": link.last_used_at.isoformat() if link.last_used_at else None,
+    }
+
+
+def complete_version(view: ReportsView, request: Request, report_id: UUID, number: int) -> ReportVersion:
+    """A complete version one may see.
+
+    Raises:
+        Conflict: It is not complete.
+    """
+    version = view.version(view.report(request, report_id), number)
+    if version.state != State.COMPLETE:
+        detail = version.error or _("The version is %(state)s.") % {"state": version.get_state_display()}
+        raise Conflict(detail, members={"state": version.state})
+    return version
+
+
+def format_of(request: Request, allowed: tuple[str, ...] = tuple(FileFormat.values), default: str = "") -> str:
+    """The format asked for.
+
+    Raises:
+        InvalidRequest: None or an unknown one.
+    """
+    refuse_unknown(request, {"format", "from", "to"})
+    given = request.query_params.get("format", default)
+    if given not in allowed:
+        detail = _("Must be one of %(allowed)s.") % {"allowed": ", ".join(allowed)}
+        raise InvalidRequest(
+            errors=[FieldError(code="not_supported" if given else "required", detail=detail, parameter="format")]
+        )
+    return given

@@ -1,0 +1,16 @@
+"""CSV after RFC 4180: CRLF, quotes doubled, one header line."""
+
+from pathlib import Path
+
+from reports import tables
+from reports.artifacts.selection import select
+from reports.models import ReportVersion
+
+
+def write(version: ReportVersion, rows: Path, target: Path) -> None:
+    """Write all rows as CSV."""
+    with tables.connect(threads=2) as connection:
+        connection.execute(
+            f"COPY (SELECT {select(neutralised=True)} FROM {tables.source(rows)}) "
+            f"TO {tables.quoted(target)} (FORMAT csv, HEADER, NEW_LINE '\\r\\n')"
+        )

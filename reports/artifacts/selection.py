@@ -1,0 +1,38 @@
+"""Columns as text for people: amounts without trailing zeros, cells that could start a formula neutralised."""
+
+from estimator.services.sweep_columns import COLUMNS, ColumnKind
+
+# A spreadsheet takes text that starts so for a formula; numbers stay numbers and are not touched.
+_FORMULA_START = r"^[=+\-@\t\r\n]"
+
+
+def money(name: str) -> str:
+    """SQL of an amount as exact text without trailing zeros."""
+    return f"""rtrim(rtrim(CAST("{name}" AS VARCHAR), '0'), '.') AS "{name}\""""
+
+
+def neutral_text(name: str) -> str:
+    """SQL of a text cell that no spreadsheet takes for a formula, on one line."""
+    flat = f"""regexp_replace("{name}", '[\\r\\n\\t]+', ' ', 'g')"""
+    return (
+        f"""CASE WHEN regexp_matches("{name}", '{_FORMULA_START}') THEN '''' || {flat} ELSE {flat} END AS "{name}\""""
+    )
+
+
+def neutral(text: str) -> str:
+    """The same for a cell written from Python."""
+    flat = " ".join(text.split()) if any(character in text for character in "\r\n\t") else text
+    return "'" + flat if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") else flat
+
+
+def select(*, neutralised: bool, money_as_text: bool = True) -> str:
+    """The list of all columns for a SELECT."""
+    parts = []
+    for column in COLUMNS:
+        if column.kind is ColumnKind.MONEY and money_as_text:
+            parts.append(money(column.name))
+        elif column.kind is ColumnKind.TEXT and neutralised:
+            parts.append(neutral_text(column.name))
+        else:
+            parts.append(f'"{column.name}"')
+    return ", ".join(parts)

@@ -1,0 +1,91 @@
+"""Amounts of the causes for given rows, by one fixed path whose steps add up exactly.
+
+stored old result → today's estimator on the old snapshot and inputs → changed catalog rows one by one in order of slug
+→ inputs (the stored new result). Amounts are exact decimals of values rounded to 12 significant digits, so that the
+sum of a row's amounts is its change to the last digit.
+"""
+
+import copy
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.version import ESTIMATOR_VERSION
+from estimator.resolvers.issues import ResolutionError
+from estimator.services import sweeps
+from reports.diff.causes import PRICE, RowCause
+from reports.models import ReportVersion
+
+METRICS = ("tokens_per_s_total_mid", "cost_per_mtok_output_mid", "ttft_s_mid", "tpot_s_mid")
+_DIGITS = Context(prec=12)
+Values = list[dict[str, Decimal | None]]
+
+
+def possible(new: ReportVersion) -> bool:
+    """Amounts need the estimator that made the newer version: the one that runs."""
+    return new.estimator_version == ESTIMATOR_VERSION
+
+
+def exact(value: Any) -> Decimal | None:
+    """A figure as a decimal of 12 significant digits; None stays None."""
+    if value is None or value != value:
+        return None
+    return _DIGITS.create_decimal(value if isinstance(value, (str, Decimal)) else repr(float(value)))
+
+
+def attribute(
+    old: ReportVersion, pairs: Sequence[tuple[dict[str, Any], dict[str, Any]]], causes: Sequence[RowCause]
+) -> list[list[dict[str, Any]]]:
+    """For each pair of an old and a new row, the causes with their amounts by metric, but those worth nothing.
+
+    Raises:
+        ResolutionError: The old inputs cannot be resolved by today's estimator.
+    """
+    stored = [{metric: exact(row[metric]) for metric in METRICS} for row, _new in pairs]
+    target = [{metric: exact(row[metric]) for metric in METRICS} for _old, row in pairs]
+    rows = [row for row, _new in pairs]
+    snapshot = copy.deepcopy(dict(old.snapshot))
+    steps: list[tuple[str, Values]] = [("estimator", _evaluate(old, snapshot, rows))]
+    for cause in causes:
+        if cause.old is None or cause.new is None or not _touches(cause, rows):
+            continue
+        place = snapshot.setdefault("prices", {}) if cause.kind == PRICE else snapshot["facts"][cause.kind]
+        place[cause.slug] = dict(cause.new)
+        steps.append((cause.label, _evaluate(old, snapshot, rows)))
+    steps.append(("inputs", target))
+    return [_amounts(number, stored, steps) for number in range(len(pairs))]
+
+
+def _touches(cause: RowCause, rows: Sequence[dict[str, Any]]) -> bool:
+    column = "gpu" if cause.kind == PRICE else cause.kind
+    return any(row.get(column) == cause.slug for row in rows)
+
+
+def _evaluate(old: ReportVersion, snapshot: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Values:
+    sweep = sweeps.load(old.inputs, snapshot)
+    points = [sweep.point_of(row) for row in rows]
+    if any(point is None for point in points):
+        raise ResolutionError([])
+    batches = np.array([row["batch_size"] for row in rows], dtype=np.int64)
+    columns = sweep.rows_of(np.array(points, dtype=np.int64), batches)
+    return [{metric: exact(np.asarray(columns[metric])[number]) for metric in METRICS} for number in range(len(rows))]
+
+
+def _amounts(number: int, stored: Values, steps: list[tuple[str, Values]]) -> list[dict[str, Any]]:
+    found = []
+    before = stored[number]
+    for label, values in steps:
+        after = values[number]
+        amounts: dict[str, str | None] = {}
+        for metric in METRICS:
+            left, right = before[metric], after[metric]
+            if left is not None and right is not None and left != right:
+                amounts[metric] = format(right - left, "f")
+            elif (left is None) != (right is None):
+                amounts[metric] = None
+        if amounts:
+            found.append({"cause": label, "amounts": amounts})
+        before = after
+    return found

@@ -1,0 +1,113 @@
+"""The whole comparison of two versions as one JSON-able document."""
+
+from typing import Any
+
+from estimator.engine.version import ESTIMATOR_VERSION
+from estimator.resolvers.issues import ResolutionError
+from estimator.services.sweep_columns import KEY_COLUMNS
+from reports import row_reading, tables
+from reports.diff import attribution
+from reports.diff.causes import RowCause, input_changes, row_causes
+from reports.models import ReportVersion
+from reports.storage import get_storage
+
+MOST_ROWS = 20
+_RANKED = ("tokens_per_s_total_mid", "cost_per_mtok_output_mid")
+
+
+def compare(old: ReportVersion, new: ReportVersion) -> dict[str, Any]:
+    """Causes, counts of rows, and the rows that moved most with the amount of each cause."""
+    causes = row_causes(old, new)
+    counts, pairs = _moved(old, new)
+    attributed, reason = _attributed(old, new, pairs, causes)
+    return {
+        "report": str(new.report_id),
+        "name": new.report.name,
+        "from": old.number,
+        "to": new.number,
+        "same_content": old.content_sha256 == new.content_sha256,
+        "estimator": {
+            "old": old.estimator_version,
+            "new": new.estimator_version,
+            "changed": old.estimator_version != new.estimator_version,
+        },
+        "inputs": [change.as_dict() for change in input_changes(old, new)],
+        "catalog": [cause.as_dict() for cause in causes],
+        "rows": counts,
+        "moved": [_entry(pair, amounts) for pair, amounts in zip(pairs, attributed, strict=True)],
+        "amounts": {"given": reason is None, "reason": reason, "metrics": list(attribution.METRICS)},
+    }
+
+
+def _attributed(
+    old: ReportVersion,
+    new: ReportVersion,
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]],
+    causes: list[RowCause],
+) -> tuple[list[Any], str | None]:
+    if not attribution.possible(new):
+        return [None] * len(pairs), f"newer_version_made_by_estimator_{new.estimator_version}_not_{ESTIMATOR_VERSION}"
+    if not pairs:
+        return [], None
+    try:
+        return list(attribution.attribute(old, pairs, causes)), None
+    except ResolutionError:
+        return [None] * len(pairs), "old_inputs_cannot_be_resolved_by_this_estimator"
+
+
+def _moved(
+    old: ReportVersion, new: ReportVersion
+) -> tuple[dict[str, int], list[tuple[dict[str, Any], dict[str, Any]]]]:
+    storage = get_storage()
+    left, right = storage.path(old.rows_file), storage.path(new.rows_file)
+    same = " AND ".join(f'o."{name}" = n."{name}"' for name in KEY_COLUMNS)
+    differs = " OR ".join(f'o."{name}" IS DISTINCT FROM n."{name}"' for name in (*attribution.METRICS, "fits"))
+    score = "greatest({})".format(
+        ", ".join(
+            f'coalesce(abs(CAST(n."{name}" AS DOUBLE) / nullif(CAST(o."{name}" AS DOUBLE), 0) - 1), 0)'
+            for name in _RANKED
+        )
+    )
+    with tables.connect() as connection:
+        joined = f"{tables.source(left)} o JOIN {tables.source(right)} n ON {same}"
+        connection.execute(
+            f"CREATE TEMP TABLE pairs AS SELECT o.row_index AS old_index, n.row_index AS new_index, "
+            f"({differs}) AS moved, {score} + CASE WHEN o.fits IS DISTINCT FROM n.fits THEN 1e9 ELSE 0 END AS score "
+            f"FROM {joined}"
+        )
+        counted = connection.execute("SELECT count(*), count(*) FILTER (WHERE moved) FROM pairs").fetchone() or (0, 0)
+        top = connection.execute(
+            f"SELECT old_index, new_index FROM pairs WHERE moved ORDER BY score DESC, new_index LIMIT {MOST_ROWS}"
+        ).fetchall()
+        before = row_reading.by_index(connection, left, [pair[0] for pair in top])
+        after = row_reading.by_index(connection, right, [pair[1] for pair in top])
+    counts = {
+        "matched": counted[0],
+        "moved": counted[1],
+        "only_in_old": old.total_rows - counted[0],
+        "only_in_new": new.total_rows - counted[0],
+    }
+    return counts, [(before[old_index], after[new_index]) for old_index, new_index in top]
+
+
+def _entry(pair: tuple[dict[str, Any], dict[str, Any]], causes: Any) -> dict[str, Any]:
+    old, new = pair
+    metrics = {}
+    for metric in attribution.METRICS:
+        left, right = attribution.exact(old[metric]), attribution.exact(new[metric])
+        if left == right:
+            continue
+        change = format(right - left, "f") if left is not None and right is not None else None
+        metrics[metric] = {"old": _text(left), "new": _text(right), "change": change}
+    return {
+        "setting": {name: new[name] for name in KEY_COLUMNS},
+        "old_row_index": old["row_index"],
+        "new_row_index": new["row_index"],
+        "fits": {"old": old["fits"], "new": new["fits"]},
+        "metrics": metrics,
+        "causes": causes,
+    }
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else format(value, "f")

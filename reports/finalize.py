@@ -1,0 +1,116 @@
+"""The last step of a version: merge the parts, find what matters, hash, and ONE transaction that completes it."""
+
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from reports import claims, conf, findings, tables
+from reports.choices import State
+from reports.claims import Claim
+from reports.errors import LeaseLostError, ReportError, StopRequested, explain
+from reports.keeper import LeaseKeeper
+from reports.models import ReportChunk, ReportVersion
+from reports.pauses import pause_point
+from reports.storage import ArtifactStorage, StoredFile, get_storage
+
+
+def finalize(claim: Claim) -> None:
+    """Complete a claimed version, or leave it claimable again; after too many attempts it fails with the reason."""
+    try:
+        with LeaseKeeper(lambda: claims.heartbeat_finalize(claim)) as keeper:
+            _finalize(claim, keeper)
+    except LeaseLostError:
+        return
+    except StopRequested:
+        claims.release_finalize(claim, give_attempt_back=True)
+        raise
+    except Exception as error:
+        code, text = explain(error)
+        version = ReportVersion.objects.only("finalize_attempts").get(pk=claim.pk)
+        if claims.release_finalize(claim) and version.finalize_attempts >= conf.MAX_ATTEMPTS:
+            claims.fail_version(claim.pk, code, text)
+
+
+def _finalize(claim: Claim, keeper: LeaseKeeper) -> None:
+    version = ReportVersion.objects.select_related("report").get(pk=claim.pk)
+    chunks = list(version.chunks.order_by("index"))
+    storage = get_storage()
+    if not _heal(claim, chunks, storage):
+        return
+    name = f"rows/{version.report_id}/v{version.number}-{claim.token}.parquet"
+    scratch = storage.scratch(name)
+    kept = False
+    try:
+        tables.merge([storage.path(chunk.part_name) for chunk in chunks], scratch)
+        keeper.check()
+        results = _results(version, scratch)
+        keeper.check()
+        stored = storage.keep(scratch, name)
+        pause_point("final")
+        kept = _complete(claim, stored, results)
+    finally:
+        scratch.unlink(missing_ok=True)
+        if not kept:
+            storage.remove(name)
+    if not kept:
+        raise LeaseLostError
+    for chunk in chunks:
+        storage.remove(chunk.part_name)
+
+
+def _results(version: ReportVersion, rows: Path) -> dict[str, Any]:
+    if tables.count_rows(rows) != version.total_rows:
+        raise ReportError("rows_missing", _("The parts do not add up to the rows of the version."))
+    summary, found = findings.find(rows, version.inputs)
+    return {
+        "summary": summary,
+        "findings": found,
+        "content_sha256": tables.content_sha256(rows, version.inputs, version.snapshot),
+    }
+
+
+def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStorage) -> bool:
+    """Queue again the chunks whose part file is missing or short; True when all parts are there."""
+    broken = [chunk for chunk in chunks if storage.size(chunk.part_name) != chunk.part_bytes]
+    if not broken:
+        return True
+    with transaction.atomic():
+        if not claims.held_version(claim).select_for_update().exists():
+            raise LeaseLostError
+        for chunk in broken:
+            chunk.delete()
+            ReportChunk.objects.create(
+                version_id=chunk.version_id,
+                index=chunk.index,
+                first_row=chunk.first_row,
+                rows=chunk.rows,
+                attempts=chunk.attempts,
+                error=_("The part file was missing."),
+            )
+        claims.release_finalize(claim, give_attempt_back=True)
+    return False
+
+
+def _complete(claim: Claim, stored: StoredFile, results: dict[str, Any]) -> bool:
+    """The one transaction: the file is there with its size, the lease is ours, all chunks are complete."""
+    with transaction.atomic():
+        if get_storage().size(stored.name) != stored.bytes:
+            raise ReportError("file_error", _("The rows file is not there any more."))
+        if ReportChunk.objects.filter(version=claim.pk).exclude(state=State.COMPLETE).exists():
+            return False
+        return bool(
+            claims.held_version(claim).update(
+                state=State.COMPLETE,
+                finished_at=Now(),
+                finalize_until=None,
+                rows_file=stored.name,
+                rows_file_bytes=stored.bytes,
+                rows_file_sha256=stored.sha256,
+                error="",
+                error_code="",
+                **results,
+            )
+        )

@@ -1,0 +1,239 @@
+"""What a sweep shows, each with the row that proves it. One query per kind for all groups: memory stays bounded.
+
+A group is one model and one workload: only within it are figures comparable.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from django.utils.translation import gettext as _
+
+from reports import row_reading, tables
+
+MAX_GROUPS = 50
+MAX_FRONTIER = 60
+_HALF = 0.5
+_TENTH = 1.10
+_GROUP = '"model", "workload"'
+_CONFIGURATION = '"model", "workload", "gpu", "engine", "precision", "parallelism"'
+Finding = dict[str, Any]
+
+
+def find(rows: Path, inputs: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+    """Summary and findings of the rows of a version."""
+    with tables.connect() as connection:
+        connection.execute(
+            "CREATE TEMP TABLE ok AS SELECT row_index, model, workload, gpu, engine, precision, parallelism, tp, gpus, "
+            "batch_size, fits, effective_concurrency, tokens_per_s_total_mid AS total, "
+            "tokens_per_s_per_user_mid AS per_user, tokens_per_s_per_gpu_mid AS per_gpu, tpot_s_mid AS tpot, "
+            "CAST(cost_per_mtok_output_mid AS DOUBLE) AS cost, meets_slo "
+            f"FROM {tables.source(rows)} WHERE status = 'ok'"
+        )
+        summary = _summary(connection, rows)
+        with_slo = bool(inputs.get("slo"))
+        found: list[Finding] = []
+        for kind, query, text in _QUERIES:
+            if kind == "best_within_slo" and not with_slo:
+                continue
+            found += _from_query(connection, kind, query(with_slo), text)
+        found += _frontier(connection)
+        _attach_rows(connection, rows, found)
+    return summary, found
+
+
+def _summary(connection: duckdb.DuckDBPyConnection, rows: Path) -> dict[str, Any]:
+    counts = dict(connection.execute(f"SELECT status, count(*) FROM {tables.source(rows)} GROUP BY 1").fetchall())
+    best = (
+        connection.execute(
+            "SELECT max(total), max(per_user), max(per_gpu), min(cost), count(*) FILTER (WHERE meets_slo) FROM ok"
+        ).fetchone()
+        or (None,) * 5
+    )
+    return {
+        "rows": sum(counts.values()),
+        "ok_rows": counts.get("ok", 0),
+        "does_not_fit_rows": counts.get("does_not_fit", 0),
+        "unsupported_rows": counts.get("unsupported", 0),
+        "meets_slo_rows": best[4],
+        "max_tokens_per_s_total_mid": best[0],
+        "max_tokens_per_s_per_user_mid": best[1],
+        "max_tokens_per_s_per_gpu_mid": best[2],
+    }
+
+
+def _largest(_with_slo: bool) -> str:
+    return _ranked("batch_size DESC, total DESC NULLS LAST, row_index", "fits")
+
+
+def _within_slo(_with_slo: bool) -> str:
+    return _ranked("per_gpu DESC NULLS LAST, row_index", "meets_slo")
+
+
+def _cheapest(with_slo: bool) -> str:
+    return _ranked("cost, row_index", "cost IS NOT NULL" + (" AND meets_slo" if with_slo else ""))
+
+
+def _ranked(order: str, condition: str) -> str:
+    return (
+        f"SELECT row_index, NULL AS other FROM (SELECT row_index, model, workload, row_number() OVER "
+        f"(PARTITION BY {_GROUP} ORDER BY {order}) AS place FROM ok WHERE {condition}) WHERE place = 1 "
+        f"ORDER BY row_index LIMIT {MAX_GROUPS}"
+    )
+
+
+def _knee(_with_slo: bool) -> str:
+    """In the configuration with the best speed per GPU: the last batch whose growth still paid by more than half."""
+    return (
+        f"WITH best AS (SELECT {_CONFIGURATION} FROM (SELECT *, row_number() OVER (PARTITION BY {_GROUP} "
+        f"ORDER BY per_gpu DESC NULLS LAST, row_index) AS place FROM ok) WHERE place = 1), "
+        f"steps AS (SELECT ok.*, lead(total) OVER w AS next_total, lead(batch_size) OVER w AS next_batch "
+        f"FROM ok JOIN best USING ({_CONFIGURATION}) "
+        f"WINDOW w AS (PARTITION BY {_CONFIGURATION} ORDER BY batch_size, row_index)), "
+        "knees AS (SELECT *, row_number() OVER (PARTITION BY model, workload ORDER BY batch_size, row_index) AS place "
+        "FROM steps WHERE next_batch > batch_size AND total > 0 AND next_total > 0 "
+        f"AND ln(next_total / total) / ln(next_batch::DOUBLE / batch_size) < {_HALF}) "
+        f"SELECT row_index, NULL AS other FROM knees WHERE place = 1 ORDER BY row_index LIMIT {MAX_GROUPS}"
+    )
+
+
+def _quantisation(_with_slo: bool) -> str:
+    """Settings equal but for precision: the smallest batch at which a later one is no faster than the first."""
+    same = '"model", "workload", "gpu", "engine", "parallelism"'
+    return (
+        f"WITH base AS (SELECT *, first_value(precision) OVER (PARTITION BY {same} ORDER BY row_index) AS first "
+        "FROM ok), pairs AS (SELECT b.row_index, a.row_index AS other, b.model, b.workload, row_number() OVER "
+        "(PARTITION BY b.model, b.workload ORDER BY b.batch_size, b.row_index) AS place FROM base b JOIN base a "
+        f"USING ({same}, batch_size) WHERE a.precision = a.first AND b.precision <> b.first AND b.total <= a.total) "
+        f"SELECT row_index, other FROM pairs WHERE place = 1 ORDER BY row_index LIMIT {MAX_GROUPS}"
+    )
+
+
+def _tensor_parallel(_with_slo: bool) -> str:
+    """Per configuration but for parallelism: the first step of TP that speeds one user up by less than a tenth."""
+    same = '"model", "workload", "gpu", "engine", "precision", "batch_size"'
+    return (
+        f"WITH steps AS (SELECT *, lag(per_user) OVER w AS before, lag(row_index) OVER w AS other, "
+        f"lag(tp) OVER w AS fewer FROM ok WINDOW w AS (PARTITION BY {same} ORDER BY tp, row_index)), "
+        "stops AS (SELECT *, row_number() OVER (PARTITION BY model, workload ORDER BY tp, row_index) AS place "
+        f"FROM steps WHERE tp > fewer AND per_user < {_TENTH} * before) "
+        f"SELECT row_index, other FROM stops WHERE place = 1 ORDER BY row_index LIMIT {MAX_GROUPS}"
+    )
+
+
+def _text_largest(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
+    return _("The largest batch that fits is %(batch)s on %(gpu)s.") % {"batch": row["batch_size"], "gpu": row["gpu"]}
+
+
+def _text_knee(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
+    return _("On %(gpu)s the next step beyond batch %(batch)s gains less than half of its growth in throughput.") % {
+        "gpu": row["gpu"],
+        "batch": row["batch_size"],
+    }
+
+
+def _text_slo(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
+    return _("Within the targets, %(gpu)s at batch %(batch)s gives the most tokens per second and GPU.") % {
+        "gpu": row["gpu"],
+        "batch": row["batch_size"],
+    }
+
+
+def _text_cheapest(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
+    return _("The cheapest: %(gpu)s, %(precision)s, batch %(batch)s at %(cost)s %(currency)s per million tokens.") % {
+        "gpu": row["gpu"],
+        "precision": row["precision"],
+        "batch": row["batch_size"],
+        "cost": row["cost_per_mtok_output_mid"],
+        "currency": row["currency"] or "",
+    }
+
+
+def _text_quantisation(row: dict[str, Any], other: dict[str, Any] | None) -> str:
+    return _("On %(gpu)s, %(precision)s is no faster than %(base)s from batch %(batch)s on.") % {
+        "gpu": row["gpu"],
+        "precision": row["precision"],
+        "base": other["precision"] if other else "",
+        "batch": row["batch_size"],
+    }
+
+
+def _text_tensor_parallel(row: dict[str, Any], other: dict[str, Any] | None) -> str:
+    return _("On %(gpu)s, going from TP %(fewer)s to TP %(more)s speeds one user up by less than a tenth.") % {
+        "gpu": row["gpu"],
+        "fewer": other["tp"] if other else "",
+        "more": row["tp"],
+    }
+
+
+_Text = Callable[[dict[str, Any], dict[str, Any] | None], str]
+_QUERIES: tuple[tuple[str, Callable[[bool], str], _Text], ...] = (
+    ("largest_batch_that_fits", _largest, _text_largest),
+    ("knee", _knee, _text_knee),
+    ("best_within_slo", _within_slo, _text_slo),
+    ("cheapest_feasible", _cheapest, _text_cheapest),
+    ("quantisation_stops_helping", _quantisation, _text_quantisation),
+    ("tp_stops_helping", _tensor_parallel, _text_tensor_parallel),
+)
+_TEXTS: dict[str, _Text] = {kind: text for kind, _query, text in _QUERIES}
+
+
+def _from_query(connection: duckdb.DuckDBPyConnection, kind: str, query: str, _text: _Text) -> Iterable[Finding]:
+    return [
+        {"kind": kind, "row_index": index, "other_row_index": other}
+        for index, other in connection.execute(query).fetchall()
+    ]
+
+
+def _frontier(connection: duckdb.DuckDBPyConnection) -> list[Finding]:
+    """Rows that no other row of their group beats in speed per user and per GPU at once."""
+    query = (
+        "SELECT model, workload, list(row_index ORDER BY per_user DESC) FROM (SELECT *, max(per_gpu) OVER "
+        f"(PARTITION BY {_GROUP} ORDER BY per_user DESC, per_gpu DESC, row_index "
+        "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS best FROM ok "
+        "WHERE per_user IS NOT NULL AND per_gpu IS NOT NULL) "
+        f"WHERE best IS NULL OR per_gpu > best GROUP BY model, workload ORDER BY min(row_index) LIMIT {MAX_GROUPS}"
+    )
+    found = []
+    for model, workload, indices in connection.execute(query).fetchall():
+        found.append(
+            {
+                "kind": "pareto_frontier",
+                "model": model,
+                "workload": workload,
+                "row_index": indices[0],
+                "other_row_index": None,
+                "row_indices": _thinned(indices),
+                "count": len(indices),
+            }
+        )
+    return found
+
+
+def _thinned(indices: list[int]) -> list[int]:
+    """At most MAX_FRONTIER of them, ends included, evenly picked."""
+    if len(indices) <= MAX_FRONTIER:
+        return indices
+    step = (len(indices) - 1) / (MAX_FRONTIER - 1)
+    return [indices[round(place * step)] for place in range(MAX_FRONTIER)]
+
+
+def _attach_rows(connection: duckdb.DuckDBPyConnection, path: Path, found: list[Finding]) -> None:
+    wanted = {entry["row_index"] for entry in found} | {
+        entry["other_row_index"] for entry in found if entry["other_row_index"] is not None
+    }
+    rows = row_reading.by_index(connection, path, sorted(wanted)) if wanted else {}
+    for entry in found:
+        row, other = rows[entry["row_index"]], rows.get(entry["other_row_index"])
+        entry["model"], entry["workload"] = row["model"], row["workload"]
+        entry["row"] = row
+        if other is not None:
+            entry["other_row"] = other
+        entry["text"] = _TEXTS[entry["kind"]](row, other) if entry["kind"] in _TEXTS else _frontier_text(entry)
+
+
+def _frontier_text(entry: Finding) -> str:
+    return _("%(count)s settings are on the frontier of speed per user against speed per GPU.") % {
+        "count": entry["count"]
+    }

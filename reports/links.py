@@ -1,0 +1,52 @@
+"""`/r/<signed>/`: one version in one format for whoever holds the link."""
+
+from typing import Any
+
+from django.core import signing
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.translation import gettext as _
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from catalog.api.problems import Gone, NotFound
+from reports.downloads import serve
+from reports.services import files, sharing
+
+
+class ShareLinkView(APIView):
+    """Sends the file; tampered 404, ended 410, throttled, never indexed, never cached."""
+
+    authentication_classes: list[Any] = []
+    permission_classes: list[Any] = []
+    throttle_scope = "share-links"
+    schema = None
+
+    def get(self, request: Request, text: str) -> HttpResponse | StreamingHttpResponse | Response:
+        """The file of the link."""
+        return self._answer(request._request, text)
+
+    def _answer(self, request: HttpRequest, text: str) -> HttpResponse | StreamingHttpResponse | Response:
+        try:
+            link = sharing.open_link(text)
+        except signing.BadSignature:
+            raise NotFound(_("There is no such link.")) from None
+        except sharing.LinkGoneError:
+            raise Gone from None
+        found = files.file_of(link.version, link.format)
+        if found.download is None:
+            body = {"state": found.state, "detail": found.error or _("The file is being made; try again shortly.")}
+            return Response(body, status=202, headers={"Retry-After": "2"})
+        return serve(request, found.download)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """The same headers on refusals."""
+        return _private(super().finalize_response(request, response, *args, **kwargs))
+
+
+def _private(response: Any) -> Any:
+    response["Referrer-Policy"] = "no-referrer"
+    response["Cache-Control"] = "private, no-store"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["X-Robots-Tag"] = "noindex"
+    return response

@@ -1,0 +1,115 @@
+"""Reads of the reports app: versions with their progress, as the API and the pages show them."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import F, QuerySet, Sum
+
+from reports import clock
+from reports.choices import State
+from reports.models import Artifact, Report, ReportVersion
+
+
+def versions_of(report: Report) -> QuerySet[ReportVersion]:
+    """The versions of a report, newest first, without their large columns."""
+    return report.versions.defer("snapshot", "findings", "inputs").order_by("-number")
+
+
+def progress(version: ReportVersion) -> dict[str, Any]:
+    """Rows done and to do, rows per second, and seconds left if known; by the database's clock."""
+    if version.state == State.COMPLETE:
+        done = version.total_rows
+    else:
+        done = int(version.chunks.aggregate(done=Sum("rows_done"))["done"] or 0)
+    rate = None
+    if version.started_at is not None and done:
+        elapsed_s = ((version.finished_at or clock.now()) - version.started_at).total_seconds()
+        rate = done / elapsed_s if elapsed_s > 0 else None
+    left = version.total_rows - done
+    running = version.state == State.RUNNING and rate
+    return {
+        "done": done,
+        "total": version.total_rows,
+        "rows_per_s": rate,
+        "eta_s": left / rate if running and rate else (0.0 if version.state == State.COMPLETE else None),
+    }
+
+
+def version_etag(version: ReportVersion, done: int) -> str:
+    """Changes whenever the answer about a version would."""
+    parts = (version.pk, version.state, done, version.started_at, version.finished_at, version.error_code)
+    return '"' + hashlib.sha256(repr(parts).encode()).hexdigest()[:32] + '"'
+
+
+def report_etag(report: Report) -> str:
+    """Changes whenever what may change about a report does."""
+    parts = (report.pk, report.name, report.tags, report.visibility, report.archived_at, report.last_number)
+    return '"' + hashlib.sha256(repr(parts).encode()).hexdigest()[:32] + '"'
+
+
+def summary(version: ReportVersion) -> dict[str, Any]:
+    """A version in a list."""
+    return {
+        "number": version.number,
+        "kind": version.kind,
+        "state": version.state,
+        "created_at": version.created_at.isoformat(),
+        "completed_at": version.finished_at.isoformat() if version.finished_at else None,
+        "rows": version.total_rows,
+        "estimator_version": version.estimator_version,
+        "content_sha256": version.content_sha256 or None,
+        "error": _error(version),
+    }
+
+
+def _error(version: ReportVersion) -> dict[str, str] | None:
+    return {"code": version.error_code, "detail": version.error} if version.state == State.FAILED else None
+
+
+def detail(version: ReportVersion, made: dict[str, Any]) -> dict[str, Any]:
+    """A version on its own: state, progress, inputs, snapshot, summary, findings, files."""
+    files = list(Artifact.objects.filter(version=version).order_by("format"))
+    return summary(version) | {
+        "report": str(version.report_id),
+        "progress": made,
+        "parent": version.parent.number if version.parent else None,
+        "inputs": version.inputs,
+        "snapshot": version.snapshot,
+        "snapshot_sha256": version.snapshot_sha256,
+        "summary": version.summary or None,
+        "findings": version.findings,
+        "files": [
+            {
+                "format": file.format,
+                "state": file.state,
+                "bytes": file.bytes,
+                "sha256": file.artifact_sha256 or None,
+                "error": file.error or None,
+            }
+            for file in files
+        ],
+    }
+
+
+def report_dicts(reports: Sequence[Report], viewer: Any) -> list[dict[str, Any]]:
+    """Reports as the API shows them, newest version included; one query for all of them."""
+    newest = ReportVersion.objects.filter(report__in=reports, number=F("report__last_number")).defer(
+        "snapshot", "findings", "inputs"
+    )
+    latest = {version.report_id: version for version in newest}
+    return [_report(report, viewer, latest.get(report.pk)) for report in reports]
+
+
+def _report(report: Report, viewer: Any, latest: ReportVersion | None) -> dict[str, Any]:
+    return {
+        "id": str(report.pk),
+        "name": report.name,
+        "tags": report.tags,
+        "owner": report.owner.get_username(),
+        "mine": report.owner_id == viewer.pk,
+        "visibility": report.visibility,
+        "archived": report.archived_at is not None,
+        "created_at": report.created_at.isoformat(),
+        "latest_version": summary(latest) if latest else None,
+    }

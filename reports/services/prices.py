@@ -1,0 +1,100 @@
+"""Price of a GPU hour for each accelerator of a sweep: given, by offer, or the cheapest on-demand of the catalog."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from catalog.models import GpuOffer
+from catalog.models.gpu_offer import Market
+from estimator.resolvers.facts import Facts, UnknownSlugError
+from estimator.resolvers.issues import Issue, ResolutionError, near_matches
+
+
+def prices_of(gpus: list[str], pricing: Mapping[str, Any] | None, facts: Facts) -> dict[str, Any]:
+    """By accelerator {"price_per_gpu_hour": decimal text, "currency", "source"}; one without a price is left out.
+
+    Raises:
+        ResolutionError: A GPU that is not in the sweep, an unknown offer, or an offer of another GPU.
+    """
+    given = pricing or {}
+    issues: list[Issue] = []
+    found: dict[str, Any] = {}
+    for slug, amount in (given.get("price_per_gpu_hour") or {}).items():
+        if slug in gpus:
+            found[slug] = {"price_per_gpu_hour": amount, "currency": given["currency"], "source": _("given")}
+        else:
+            issues.append(_not_in_sweep(("price_per_gpu_hour", slug), gpus))
+    for slug, offer in (given.get("offers") or {}).items():
+        if slug not in gpus:
+            issues.append(_not_in_sweep(("offers", slug), gpus))
+            continue
+        priced = _offer(slug, offer, facts, issues)
+        if priced:
+            found[slug] = priced
+    if issues:
+        raise ResolutionError(issues)
+    missing = [slug for slug in gpus if slug not in found]
+    return found | cheapest_on_demand(missing, given.get("currency", "USD"))
+
+
+def _not_in_sweep(path: tuple[str | int, ...], gpus: list[str]) -> Issue:
+    detail = _("This accelerator is not in the sweep; its accelerators are %(gpus)s.") % {"gpus": ", ".join(gpus)}
+    return Issue(path=path, code="invalid", detail=detail)
+
+
+def _offer(gpu: str, slug: str, facts: Facts, issues: list[Issue]) -> dict[str, Any] | None:
+    path = ("offers", gpu)
+    try:
+        row = facts.row("offer", slug)
+    except UnknownSlugError:
+        near = near_matches(slug, _offers(facts))
+        detail = _("There is no offer “%(slug)s” in the catalog.") % {"slug": slug}
+        issues.append(Issue(path=path, code="unknown_slug", detail=detail, near=near))
+        return None
+    if row["gpu"] != gpu:
+        detail = _("This offer is for %(gpu)s.") % {"gpu": row["gpu"]}
+        issues.append(Issue(path=path, code="invalid", detail=detail))
+        return None
+    return _priced(row)
+
+
+def _offers(facts: Facts) -> list[str]:
+    return list(facts.slugs("offer"))
+
+
+def cheapest_on_demand(gpus: list[str], currency: str) -> dict[str, Any]:
+    """For each accelerator the cheapest on-demand offer among every provider's newest; one without any is left out."""
+    offers = GpuOffer.objects.filter(gpu__slug__in=gpus, market=Market.ON_DEMAND, currency=currency)
+    newest: dict[tuple[str, str], GpuOffer] = {}
+    for offer in offers.select_related("gpu").order_by(
+        F("date_seen").asc(nulls_first=True), "-price_per_gpu_hour", "slug"
+    ):
+        newest[_slug_of(offer), offer.provider] = offer
+    best: dict[str, GpuOffer] = {}
+    for (slug, _provider), offer in sorted(newest.items()):
+        if slug not in best or offer.price_per_gpu_hour < best[slug].price_per_gpu_hour:
+            best[slug] = offer
+    return {
+        slug: {
+            "price_per_gpu_hour": f"{offer.price_per_gpu_hour.normalize():f}",
+            "currency": offer.currency,
+            "source": f"{offer.slug}: {offer.source}",
+            "offer": offer.slug,
+        }
+        for slug, offer in sorted(best.items())
+    }
+
+
+def _slug_of(offer: GpuOffer) -> str:
+    return offer.gpu.slug if offer.gpu else ""
+
+
+def _priced(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "price_per_gpu_hour": str(row["price_per_gpu_hour"]),
+        "currency": row["currency"],
+        "source": f"{row['slug']}: {row.get('source', '')}",
+        "offer": row["slug"],
+    }

@@ -1,0 +1,114 @@
+"""What a woken worker does: claim and do the best piece of work until nothing is claimable."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from django.utils.translation import gettext as _
+
+from estimator.services import sweeps
+from reports import claims, conf, pricing_rows, tables
+from reports.artifacts import build
+from reports.choices import VersionKind
+from reports.claims import Claim
+from reports.errors import LeaseLostError, PermanentReportError, StopRequested, explain
+from reports.finalize import finalize
+from reports.models import ReportChunk, ReportVersion
+from reports.pauses import pause_point
+from reports.storage import get_storage
+
+_plans: OrderedDict[tuple[str, str], sweeps.Sweep] = OrderedDict()
+_PLANS_KEPT = 2
+
+
+def run(budget_s: float = conf.WORK_BUDGET_S) -> bool:
+    """Work until nothing is claimable or the budget is spent; True when work may be left."""
+    started = time.monotonic()
+    while time.monotonic() - started < budget_s:
+        if not step():
+            return False
+    return True
+
+
+def step() -> bool:
+    """Do one piece of work: a last step, else a derived file, else a chunk; False when nothing was claimable."""
+    pieces: tuple[tuple[Callable[[], Claim | None], Callable[[Claim], None]], ...] = (
+        (claims.claim_finalize, finalize),
+        (claims.claim_artifact, build.make),
+        (claims.claim_chunk, compute_chunk),
+    )
+    for claim_one, work in pieces:
+        claim = claim_one()
+        if claim is not None:
+            work(claim)
+            return True
+    return False
+
+
+def _plan(version: ReportVersion) -> sweeps.Sweep:
+    key = (version.inputs_sha256, version.snapshot_sha256)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = sweeps.load(version.inputs, version.snapshot)
+        _plans[key] = plan
+        while len(_plans) > _PLANS_KEPT:
+            _plans.popitem(last=False)
+    return plan
+
+
+def forget_plans() -> None:
+    """Drop the plans kept in this process."""
+    _plans.clear()
+
+
+def compute_chunk(claim: Claim) -> None:
+    """Evaluate the rows of a claimed chunk and record its part file; every way out leaves a state that goes on."""
+    try:
+        _compute(claim)
+    except LeaseLostError:
+        return
+    except StopRequested:
+        claims.release_chunk(claim, give_attempt_back=True)
+        raise
+    except Exception as error:
+        _give_up(claim, error)
+
+
+def _give_up(claim: Claim, error: Exception) -> None:
+    code, text = explain(error)
+    chunk = ReportChunk.objects.get(pk=claim.pk)
+    if claims.release_chunk(claim, error=text) and (
+        isinstance(error, PermanentReportError) or code == "cannot_compute" or chunk.attempts >= conf.MAX_ATTEMPTS
+    ):
+        claims.fail_version(chunk.version_id, code, text)
+
+
+def _compute(claim: Claim) -> None:
+    chunk = ReportChunk.objects.select_related("version").get(pk=claim.pk)
+    version = chunk.version
+    storage = get_storage()
+    name = f"parts/{version.pk}/{chunk.index:06d}-{claim.token}.parquet"
+    scratch = storage.scratch(name)
+    kept = False
+    try:
+        if version.kind == VersionKind.RECOST:
+            pricing_rows.write_recosted(version, chunk, scratch)
+        else:
+            plan = _plan(version)
+            if plan.total_rows != version.total_rows:
+                raise PermanentReportError(
+                    "rows_changed", _("This estimator makes another number of rows from these inputs: rebuild it.")
+                )
+            tables.write_rows(plan.rows(chunk.first_row, chunk.rows), scratch)
+        if not claims.heartbeat_chunk(claim, chunk.rows):
+            raise LeaseLostError
+        part = storage.keep(scratch, name)
+        pause_point(f"part:{chunk.index}")
+        kept = claims.complete_chunk(claim, part)
+    finally:
+        if not kept:
+            scratch.unlink(missing_ok=True)
+            storage.remove(name)
+    if not kept:
+        raise LeaseLostError
+    pause_point(str(chunk.index))

@@ -1,0 +1,183 @@
+"""The same version in every form holds equal values, and no form carries a formula or a script of its reader's."""
+
+import csv as csv_reader
+import json
+import math
+from decimal import Decimal
+
+import duckdb
+import openpyxl
+import pytest
+
+from estimator.services.sweep_columns import COLUMNS
+from reports import worker
+from reports.artifacts import build
+from reports.choices import FileFormat, State
+from reports.models import ReportVersion
+from reports.services import versions
+from reports.storage import get_storage
+from tests.reports import fake_sweep
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def complete(ana, settings, monkeypatch) -> ReportVersion:
+    settings.AFORO_SWEEP_CHUNK_ROWS = 30
+    monkeypatch.setattr("estimator.services.sweeps.load", fake_sweep.load)
+    worker.forget_plans()
+    inputs, snapshot = {"rows": 96, "slo": None}, {"prices": fake_sweep.PRICES, "catalog_revision": 3}
+    prepared = versions.Prepared(inputs=inputs, snapshot=snapshot, total_rows=96, estimator_version="1")
+    version = versions.create_report(owner=ana, name="Größe </script><b>", prepared=prepared)
+    assert worker.run() is False
+    version.refresh_from_db()
+    assert version.state == State.COMPLETE, version.error
+    return version
+
+
+def made(version: ReportVersion, file_format: str):
+    build.order(version, file_format)
+    worker.run()
+    artifact = version.artifacts.get(format=file_format)
+    assert artifact.state == State.COMPLETE, artifact.error
+    return get_storage().path(artifact.file_name)
+
+
+def parquet_rows(version: ReportVersion) -> list[tuple]:
+    path = get_storage().path(version.rows_file)
+    return duckdb.execute(f"SELECT * FROM read_parquet('{path}')").fetchall()
+
+
+def test_parts_are_merged_in_order_and_removed(complete, artifact_dir):
+    rows = parquet_rows(complete)
+    assert [row[0] for row in rows] == list(range(96))
+    assert list((artifact_dir / "parts").rglob("*.parquet")) == []
+    assert len(complete.content_sha256) == 64
+
+
+def test_the_content_hash_depends_on_neither_chunks_nor_version(complete, ana, settings):
+    settings.AFORO_SWEEP_CHUNK_ROWS = 96
+    prepared = versions.Prepared(
+        inputs=complete.inputs, snapshot=complete.snapshot, total_rows=96, estimator_version="1"
+    )
+    other = versions.create_report(owner=ana, name="other", prepared=prepared)
+    worker.run()
+    other.refresh_from_db()
+    assert other.content_sha256 == complete.content_sha256
+
+
+def same(left, right) -> bool:
+    if isinstance(left, float) and isinstance(right, float):
+        return math.isclose(left, right, rel_tol=0, abs_tol=0)
+    return left == right
+
+
+def test_csv_holds_the_same_values_after_rfc_4180(complete):
+    path = made(complete, FileFormat.CSV)
+    raw = path.read_bytes()
+    assert raw.count(b"\r\n") == raw.count(b"\n") == 97
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *lines = csv_reader.reader(file)
+    assert header == [column.name for column in COLUMNS]
+    for line, row in zip(lines, parquet_rows(complete), strict=True):
+        for column, text, value in zip(COLUMNS, line, row, strict=True):
+            if value is None:
+                assert text == ""
+            elif column.kind == "text":
+                assert text in (value, "'" + value)
+            elif column.kind == "money":
+                assert Decimal(text) == value
+                assert not text.endswith("0") or "." not in text
+            elif column.kind == "boolean":
+                assert text == str(value).lower()
+            else:
+                assert same(type(value)(text), value), column.name
+
+
+def test_text_that_could_be_a_formula_is_neutralised_and_numbers_stay_numbers(complete):
+    text = made(complete, FileFormat.CSV).read_text()
+    assert "'=cmd|" in text
+    assert ",=cmd" not in text
+    assert ",-1000000000," in text
+
+
+def test_json_holds_the_same_values_and_meets_its_schema(complete):
+    document = json.loads(made(complete, FileFormat.JSON).read_text())
+    for row, stored in zip(document["rows"], parquet_rows(complete), strict=True):
+        for column, value in zip(COLUMNS, stored, strict=True):
+            got = row[column.name]
+            assert (Decimal(got) if isinstance(value, Decimal) else got) == value
+    assert document["content_sha256"] == complete.content_sha256
+    assert document["report"]["name"] == "Größe </script><b>"
+
+
+def test_xlsx_holds_the_same_values_typed_under_a_frozen_header(complete):
+    book = openpyxl.load_workbook(made(complete, FileFormat.XLSX))
+    assert book.sheetnames == ["Summary", "Assumptions", "Rows", "Chart data", "Charts"]
+    sheet = book["Rows"]
+    assert sheet.freeze_panes == "C2"
+    header, *lines = sheet.iter_rows(values_only=True)
+    assert list(header) == [column.name for column in COLUMNS]
+    for line, row in zip(lines, parquet_rows(complete), strict=True):
+        for column, cell, value in zip(COLUMNS, line, row, strict=True):
+            if value is None:
+                assert cell is None
+            elif column.kind == "text":
+                assert cell in (value, "'" + value)
+            else:
+                assert cell == pytest.approx(float(value), rel=1e-15), column.name
+    assert all(cell.data_type != "f" for sheet in book for line in sheet.iter_rows() for cell in line)
+    assert len(book["Charts"]._charts) == 3
+
+
+def test_html_asks_nothing_of_the_network_and_escapes_what_people_wrote(complete):
+    text = made(complete, FileFormat.HTML).read_text()
+    assert "</script><b>" not in text
+    assert "src=" not in text.replace("img-src", "").replace("script-src", "").replace("style-src", "")
+    assert "@import" not in text
+    block = text.split('id="report-data">')[1].split("</script>")[0]
+    data = json.loads(block)
+    assert "<" not in block
+    assert len(data["rows"]) == 96
+    assert data["ledger"]["rows"]
+
+
+def test_findings_prove_themselves_by_their_rows(complete):
+    found = {}
+    for entry in complete.findings:
+        found.setdefault(entry["kind"], entry)
+        assert entry["row"]["row_index"] == entry["row_index"]
+        assert entry["text"]
+    assert found["largest_batch_that_fits"]["row"]["batch_size"] == 256
+    # total = 1000·b/(1 + b/40)·…: from batch 32 to 64 it grows by ln(24.6/17.8)/ln 2 = 0.47 of the batch's growth.
+    assert found["knee"]["row"]["batch_size"] == 32
+    rows = [dict(zip([c.name for c in COLUMNS], row, strict=True)) for row in parquet_rows(complete)]
+    fitting = [row for row in rows if row["status"] == "ok"]
+    assert (
+        found["cheapest_feasible"]["row_index"]
+        == min(
+            (row for row in fitting if row["cost_per_mtok_output_mid"] is not None),
+            key=lambda row: (row["cost_per_mtok_output_mid"], row["row_index"]),
+        )["row_index"]
+    )
+    frontier = set(found["pareto_frontier"]["row_indices"])
+    for row in fitting:
+        beaten = any(
+            other["tokens_per_s_per_user_mid"] >= row["tokens_per_s_per_user_mid"]
+            and other["tokens_per_s_per_gpu_mid"] > row["tokens_per_s_per_gpu_mid"]
+            for other in fitting
+        )
+        assert not (row["row_index"] in frontier and beaten)
+        assert (
+            row["row_index"] in frontier
+            or beaten
+            or row["tokens_per_s_per_gpu_mid"]
+            in {other["tokens_per_s_per_gpu_mid"] for other in fitting if other["row_index"] in frontier}
+        )
+
+
+def test_an_excel_sheet_too_long_says_so_and_offers_the_others(complete, ana):
+    ReportVersion.objects.filter(pk=complete.pk)
+    huge = ReportVersion(total_rows=1_048_576)
+    with pytest.raises(build.PermanentReportError, match="CSV, JSON or Parquet"):
+        build.xlsx.write(huge, None, None)
