@@ -44,6 +44,19 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
+    # Fields that share a name but not their values would otherwise get a made-up name.
+    "ENUM_NAME_OVERRIDES": {
+        "VersionKind": ["sweep", "recost"],
+        "FindingKind": [
+            "largest_batch_that_fits",
+            "knee",
+            "best_within_slo",
+            "pareto_frontier",
+            "cheapest_feasible",
+            "quantisation_stops_helping",
+            "tp_stops_helping",
+        ],
+    },
     "SERVE_PERMISSIONS": ["catalog.api.permissions.ScopedAccess"],
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
