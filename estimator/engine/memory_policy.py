@@ -1,12 +1,101 @@
-"""How a serving engine uses the memory of a GPU."""
+"""How a serving engine uses the memory of a GPU: its limits, what it keeps apart from the cache, and how it rounds."""
 
 from dataclasses import dataclass
+
+from estimator.engine.errors import InvalidInputError
+
+GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPolicy:
-    """Share of the GPU's memory the engine may fill, its limits, and what it keeps apart from the cache."""
+    """Memory settings and constants of one engine and version range; bytes, tokens, shares.
+
+    Budget: `utilization · memory`; the rest is unmanaged. With `utilization_of_free` the engine instead gives that
+    share of what is free after weights and overheads to the cache (TensorRT-LLM).
+    `activation_in_budget` and `graphs_in_budget` say whether the engine pays activations and captured graphs from
+    the budget or from outside it (then they are part of unmanaged).
+
+    Activation peak of a rank:
+        max(T · 2 · (mlp_copies · f + hidden_copies · d) + activation_constant_bytes,  logits_copies · S · V · 4)
+    with T batched tokens, f the MLP width on the rank, d the hidden size, S `max_num_seqs` and V the vocabulary; a
+    pipeline stage without the head: the first term plus `stage_activation_bytes`.
+
+    GPUs with at least `large_gpu_bytes`, except those of `small_families` (vLLM leaves the A100 out by name), take
+    `max_num_seqs` and `max_batched_tokens`, the others the `small_` values.
+    `batched_tokens_follow_context`: without chunked prefill a whole prompt is one batch; above `chunk_above_tokens` the
+    engine chunks by itself into `chunked_tokens`.
+
+    `basis` is `calibrated` where start-up logs stand behind the constants, else `assumption`.
+
+    Source of the vLLM constants: start-up logs in truth/memory.csv (llm-d-planner accuracy reports and
+    empirical memory results, 2025-11 and 2026-04; vLLM issues and pull requests), 03-engine section 4.
+    """
 
     utilization: float = 0.9
-    max_num_seqs: int = 2048
+    utilization_of_free: bool = False
+    max_num_seqs: int = 1024
     max_batched_tokens: int = 8192
+    large_gpu_bytes: int = 70 * GIB
+    small_families: tuple[str, ...] = ("ampere",)
+    small_max_num_seqs: int = 256
+    small_max_batched_tokens: int = 2048
+    batched_tokens_follow_context: bool = False
+    chunk_above_tokens: int | None = None
+    chunked_tokens: int = 512
+    activation_in_budget: bool = True
+    activation_constant_bytes: int = 0
+    activation_mlp_copies: float = 3.0
+    activation_hidden_copies: float = 3.0
+    logits_copies: float = 0.0
+    stage_activation_bytes: int = 0
+    runtime_overhead_bytes: int = 0
+    runtime_overhead_tp_bytes: int = 0
+    runtime_overhead_pp_bytes: int | None = None
+    graphs_in_budget: bool = False
+    cuda_graph_bytes: int = 0
+    block_tokens: int = 16
+    hybrid_cache: bool = True
+    window_adds_batched_tokens: bool = True
+    state_copies: int = 1
+    mxfp4_pad_columns: int = 0
+    nominal_weights: bool = False
+    fp8_latent_bytes: int = 0
+    fp8_index_bytes: int = 0
+    basis: str = "assumption"
+    evidence: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.utilization <= 1.0:
+            raise InvalidInputError("utilization must be above 0 and at most 1", field="memory.utilization")
+        for name in ("max_num_seqs", "max_batched_tokens", "small_max_num_seqs", "small_max_batched_tokens"):
+            if getattr(self, name) < 1:
+                raise InvalidInputError(f"{name} must be 1 or more", field=f"memory.{name}")
+        object.__setattr__(self, "small_families", tuple(self.small_families))
+        if self.block_tokens < 1 or self.state_copies < 1:
+            raise InvalidInputError("block_tokens and state_copies must be 1 or more", field="memory.block_tokens")
+        for name in ("runtime_overhead_bytes", "runtime_overhead_tp_bytes", "cuda_graph_bytes"):
+            if getattr(self, name) < 0:
+                raise InvalidInputError(f"{name} must not be negative", field=f"memory.{name}")
+
+    def is_large(self, memory_bytes: float, family: str | None) -> bool:
+        """Whether a GPU gets the defaults of large ones."""
+        return memory_bytes >= self.large_gpu_bytes and family not in self.small_families
+
+    def sequences_limit(self, memory_bytes: float, family: str | None) -> int:
+        """Sequences the engine runs at once by default on a GPU of this size and kernel family."""
+        return self.max_num_seqs if self.is_large(memory_bytes, family) else self.small_max_num_seqs
+
+    def batched_tokens(self, memory_bytes: float, family: str | None, longest_tokens: int) -> int:
+        """Most tokens of one forward pass, by default, on a GPU of this size and kernel family.
+
+        Args:
+            memory_bytes: memory of the GPU.
+            family: its kernel family, None if unknown.
+            longest_tokens: longest sequence the server takes (max_model_len), tokens.
+        """
+        if self.batched_tokens_follow_context:
+            if self.chunk_above_tokens is not None and longest_tokens > self.chunk_above_tokens:
+                return self.chunked_tokens
+            return max(longest_tokens, self.small_max_batched_tokens)
+        return self.max_batched_tokens if self.is_large(memory_bytes, family) else self.small_max_batched_tokens

@@ -9,6 +9,8 @@ from estimator.engine.architecture.class_defaults import class_defaults
 from estimator.engine.architecture.families import READERS
 from estimator.engine.architecture.fields import Fields
 from estimator.engine.architecture.nesting import NESTED_KEYS, SAME_AS, TEXT_PART
+from estimator.engine.architecture.prediction import with_mtp
+from estimator.engine.architecture.quantization_config import read_quantization
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.architecture.vision import vision_parameters
 from estimator.engine.errors import InvalidInputError, UnknownArchitectureError
@@ -53,13 +55,15 @@ def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architec
     fields = Fields(_merged(config, text), class_defaults(model_type, rule_type), path)
     architecture = reader(fields)
     warnings += _default_warnings(fields)
+    architecture = with_mtp(fields, architecture)
     vision, notes = vision_parameters(Fields(config, {}), outer_type, rule_type, architecture.hidden_size)
-    return replace(
+    architecture = replace(
         architecture,
         model_type=outer_type or model_type,
         vision_audio_parameters=vision,
         warnings=(*architecture.warnings, *warnings, *notes),
     )
+    return read_quantization(config, text, architecture)
 
 
 def unknown_architecture(model_type: str) -> UnknownArchitectureError:

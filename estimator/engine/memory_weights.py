@@ -1,0 +1,303 @@
+"""Weight bytes of each rank: an architecture folded once, then priced by format, split and pipeline stage."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from estimator.engine.architecture.parameters import group_copies, layer_parameters, parameter_totals
+from estimator.engine.architecture.quantisation import MatrixTotals, stored_bits, weight_coding
+from estimator.engine.architecture.spec import Architecture, Component, LayerGroup, Split
+from estimator.engine.specs import Parallelism, Precision
+
+SIXTEEN_BITS = Fraction(16)
+# Which field of a precision names the format of a component.
+_ATTENTION = (Component.ATTENTION, Component.STATE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Matrices of one component and split in one layer of a group; `stored` when the config names their formats."""
+
+    component: Component
+    split: Split
+    quantisable: bool
+    totals: MatrixTotals
+    stored: Mapping[str, MatrixTotals]
+
+
+@dataclass(frozen=True, slots=True)
+class _FoldedGroup:
+    layers: int
+    copies: int
+    kv_heads: int
+    parts: tuple[_Part, ...]
+    loose_elements: int
+
+
+@dataclass(slots=True, eq=False)
+class FoldedArchitecture:
+    """An architecture ready for pricing; compared by identity, so that results can be kept beside it."""
+
+    architecture: Architecture
+    groups: tuple[_FoldedGroup, ...]
+    order: tuple[int, ...]
+    total_parameters: int
+    kept: dict[object, object] = field(default_factory=dict)
+
+
+_FOLDED: OrderedDict[int, FoldedArchitecture] = OrderedDict()
+_MOST_FOLDED = 512
+
+
+def fold(architecture: Architecture) -> FoldedArchitecture:
+    """The folded form of an architecture, kept for the objects seen last."""
+    found = _FOLDED.get(id(architecture))
+    if found is not None and found.architecture is architecture:
+        return found
+    folded = FoldedArchitecture(
+        architecture=architecture,
+        groups=tuple(_fold_group(architecture, index, group) for index, group in enumerate(architecture.layer_groups)),
+        order=architecture.layer_order
+        or tuple(index for index, group in enumerate(architecture.layer_groups) for _ in range(group.layers)),
+        total_parameters=parameter_totals(architecture).total,
+    )
+    _FOLDED[id(architecture)] = folded
+    while len(_FOLDED) > _MOST_FOLDED:
+        _FOLDED.popitem(last=False)
+    return folded
+
+
+def _fold_group(architecture: Architecture, index: int, group: LayerGroup) -> _FoldedGroup:
+    """Sum the matrices of one layer by component, split and whether they may be quantised."""
+    sums: dict[tuple[Component, Split, bool], MatrixTotals] = {}
+    stored: dict[tuple[Component, Split, bool], dict[str, MatrixTotals]] = {}
+    elements = 0
+    quantization = architecture.quantization
+    for position, matrix in enumerate(group.matrices):
+        key = (matrix.component, matrix.split, matrix.quantisable)
+        sums[key] = sums.get(key, MatrixTotals()).plus(matrix.rows, matrix.columns, matrix.copies)
+        elements += matrix.rows * matrix.columns * matrix.copies
+        if quantization is not None:
+            formats = stored.setdefault(key, {})
+            for name, layers in quantization.matrices[index][position]:
+                copies = matrix.copies * layers
+                formats[name] = formats.get(name, MatrixTotals()).plus(matrix.rows, matrix.columns, copies)
+    return _FoldedGroup(
+        layers=group.layers,
+        copies=group_copies(group),
+        kv_heads=group.attention.kv_heads if group.attention is not None else 0,
+        parts=tuple(_Part(*key, totals, stored.get(key, {})) for key, totals in sums.items()),
+        loose_elements=layer_parameters(group) - elements,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankWeights:
+    """Weight bytes of one pipeline stage on one rank: layers of each group held, and bytes by what they are."""
+
+    stage: int
+    layers: tuple[int, ...]
+    layer_bytes: float
+    embedding_bytes: float
+    head_bytes: float
+    other_bytes: float
+
+    @property
+    def total_bytes(self) -> float:
+        """All weights of the rank."""
+        return self.layer_bytes + self.embedding_bytes + self.head_bytes + self.other_bytes
+
+
+def stage_layers(folded: FoldedArchitecture, pp: int, stage: int) -> tuple[int, ...]:
+    """Layers of each group on one stage: equal parts, what is left over on the stages before the last.
+
+    Source: vLLM `get_pp_indices` (the last stage also holds the head).
+    """
+    order = folded.order
+    base, rest = divmod(len(order), pp)
+    sizes = [base] * pp
+    for extra in range(rest):
+        sizes[-(extra + 2) % pp] += 1
+    start = sum(sizes[:stage])
+    counts = [0] * len(folded.groups)
+    for index in order[start : start + sizes[stage]]:
+        counts[index] += 1
+    return tuple(counts)
+
+
+def rank_weights(
+    folded: FoldedArchitecture,
+    precision: Precision,
+    parallelism: Parallelism,
+    *,
+    stage: int = 0,
+    nominal: bool = False,
+    pad_columns: int = 0,
+) -> RankWeights:
+    """Weight bytes of one rank of a pipeline stage.
+
+    Matrices split over tp; KV projections by whole heads (at least one a rank); experts over max(ep, tp·dp) ranks;
+    down-projections of latent attention, routers and norms are whole on every rank. Embedding, head, norms and biases
+    stay in 16 bits. Where the config states a checkpoint of the same format, its own list of formats is followed.
+
+    Args:
+        folded: the model.
+        precision: formats by name.
+        parallelism: degrees.
+        stage: pipeline stage, from 0.
+        nominal: count every parameter at the bare bits of the format (the source documents' way).
+        pad_columns: round the inputs of mxfp4 expert matrices up to a multiple of this (0: no padding).
+
+    Returns:
+        Bytes, exact up to the rounding of floats.
+    """
+    key = ("weights", precision, parallelism, stage, nominal, pad_columns)
+    kept = folded.kept.get(key)
+    if isinstance(kept, RankWeights):
+        return kept
+    built = _nominal(folded, precision, parallelism, stage) if nominal or _whole_model(folded, precision) else None
+    if built is None:
+        built = _priced(folded, precision, parallelism, stage, pad_columns)
+    folded.kept[key] = built
+    return built
+
+
+def _whole_model(folded: FoldedArchitecture, precision: Precision) -> bool:
+    """Whether the bits are an average over the whole file, or the model is known by its totals only."""
+    return weight_coding(precision.weights).whole_model or not any(group.parts for group in folded.groups)
+
+
+def _nominal(folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, stage: int) -> RankWeights:
+    """All parameters at one number of bits, split evenly over tp (experts over their ranks) and stages."""
+    coding = weight_coding(precision.weights)
+    bits = coding.element_bits if coding.whole_model else coding.plain_bits
+    share = Fraction(1, parallelism.tp * parallelism.pp)
+    routed = sum(group.parameters.routed_experts * group_copies(group) for group in folded.architecture.layer_groups)
+    expert_bits = weight_coding(precision.expert_weights or precision.weights)
+    expert = expert_bits.element_bits if expert_bits.whole_model else expert_bits.plain_bits
+    ranks = max(parallelism.ep, parallelism.tp * parallelism.dp) * parallelism.pp
+    total = (folded.total_parameters - routed) * bits * share + routed * expert * Fraction(1, ranks)
+    return RankWeights(
+        stage=stage,
+        layers=stage_layers(folded, parallelism.pp, stage),
+        layer_bytes=float(total / 8),
+        embedding_bytes=0.0,
+        head_bytes=0.0,
+        other_bytes=0.0,
+    )
+
+
+def _priced(
+    folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, stage: int, pad_columns: int
+) -> RankWeights:
+    """Bytes by matrix kind."""
+    architecture = folded.architecture
+    tp, pp = parallelism.tp, parallelism.pp
+    layers = stage_layers(folded, pp, stage)
+    total = Fraction(0)
+    for index, group in enumerate(folded.groups):
+        if not layers[index]:
+            continue
+        held = Fraction(layers[index] * group.copies, group.layers)
+        bits = group.loose_elements * SIXTEEN_BITS
+        for part in group.parts:
+            bits += _part_bits(folded, group, part, precision, pad_columns) * _share(part.split, group, parallelism)
+        total += bits * held / 8
+    first, last = stage == 0, stage == pp - 1
+    sixteen = Fraction(4 if precision.weights == "fp32" else 2)
+    tied = architecture.tied_embeddings
+    embedding = architecture.embedding_parameters * sixteen / tp if first or (last and tied) else Fraction(0)
+    head = architecture.lm_head_parameters * sixteen / tp if last else Fraction(0)
+    other = Fraction(0)
+    if first:
+        other += (architecture.lookup_parameters + architecture.other_parameters) * sixteen
+        other += architecture.vision_audio_parameters * sixteen / tp
+    if last:
+        other += architecture.final_norm_parameters * sixteen
+    if precision.weights == "fp32":
+        total += sum(
+            Fraction(group.loose_elements * layers[index] * group.copies, group.layers) * 2
+            for index, group in enumerate(folded.groups)
+        )
+    return RankWeights(
+        stage=stage,
+        layers=layers,
+        layer_bytes=float(total),
+        embedding_bytes=float(embedding),
+        head_bytes=float(head),
+        other_bytes=float(other),
+    )
+
+
+def _share(split: Split, group: _FoldedGroup, parallelism: Parallelism) -> Fraction:
+    """The part of a matrix that one rank holds."""
+    tp = parallelism.tp
+    if split is Split.REPLICATED:
+        return Fraction(1)
+    if split is Split.EXPERTS:
+        return Fraction(1, max(parallelism.ep, tp * parallelism.dp))
+    if split is Split.KV_HEADS and group.kv_heads:
+        return Fraction(-(-group.kv_heads // tp), group.kv_heads)
+    return Fraction(1, tp)
+
+
+def component_format(precision: Precision, component: Component) -> str:
+    """The format that a precision names for a component."""
+    if component is Component.ROUTED_EXPERTS:
+        return precision.expert_weights or precision.weights
+    if component in _ATTENTION:
+        return precision.attention_weights or precision.weights
+    return precision.weights
+
+
+def _part_bits(
+    folded: FoldedArchitecture, group: _FoldedGroup, part: _Part, precision: Precision, pad_columns: int
+) -> Fraction:
+    """Bits of one part in one layer, by the requested format or the checkpoint's own formats."""
+    name = component_format(precision, part.component)
+    if not part.quantisable:
+        return part.totals.elements * (Fraction(32) if name == "fp32" else SIXTEEN_BITS)
+    quantization = folded.architecture.quantization
+    if quantization is not None and part.stored and same_family(name, quantization.weight_format):
+        bits = sum(
+            (
+                _padded(stored_bits(totals, weight_coding(stored)), stored, part, totals, pad_columns)
+                for stored, totals in part.stored.items()
+            ),
+            Fraction(0),
+        )
+        return bits / group.layers
+    coding = weight_coding(name)
+    return _padded(stored_bits(part.totals, coding), name, part, part.totals, pad_columns)
+
+
+def _padded(bits: Fraction, name: str, part: _Part, totals: MatrixTotals, pad_columns: int) -> Fraction:
+    """Bits with the padding that kernels for mxfp4 experts need: rows rounded up to a multiple."""
+    if not pad_columns or name != "mxfp4" or part.split is not Split.EXPERTS or not totals.tensors:
+        return bits
+    width = Fraction(totals.columns, totals.tensors)
+    return bits * (-(-width // pad_columns) * pad_columns) / width
+
+
+_FAMILIES = {
+    "fp8": "fp8",
+    "fp8_block": "fp8",
+    "fp8_channel": "fp8",
+    "int4": "int4",
+    "int4_g32": "int4",
+    "int4_g64": "int4",
+    "int4_g32_symmetric": "int4",
+    "int4_g128_symmetric": "int4",
+    "gptq": "int4",
+    "gptq_int8": "int8",
+    "int8": "int8",
+    "int8_bnb": "int8",
+    "nf4": "nf4",
+    "nf4_double": "nf4",
+}
+
+
+def same_family(asked: str, stored: str) -> bool:
+    """Whether a checkpoint's format is a kind of the format asked for (fp8_block is fp8)."""
+    return _FAMILIES.get(asked, asked) == _FAMILIES.get(stored, stored)
