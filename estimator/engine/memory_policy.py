@@ -1,6 +1,7 @@
 """How a serving engine uses the memory of a GPU: its limits, what it keeps apart from the cache, and how it rounds."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from estimator.engine.errors import InvalidInputError
 
@@ -62,7 +63,7 @@ class MemoryPolicy:
     nominal_weights: bool = False
     fp8_latent_bytes: int = 0
     fp8_index_bytes: int = 0
-    basis: str = "assumption"
+    basis: Literal["calibrated", "assumption"] = "assumption"
     evidence: str = ""
 
     def __post_init__(self) -> None:

@@ -67,6 +67,7 @@ def suggestions(
         _add(found, "context_tokens", fit.max_context_tokens, shorter)
     if 0 < fit.max_sequences < fit.sequences:
         _add(found, "sequences", fit.max_sequences, _try(plan, fit.max_sequences, fit.context_tokens, window_tokens))
+    _add_limit(found, plan, fit, window_tokens)
     _add_format(found, plan, fit, window_tokens, field="kv_cache", steps=_KV_STEPS)
     _add_format(found, plan, fit, window_tokens, field="weights", steps=_WEIGHT_STEPS)
     _add_parallel(found, plan, fit, window_tokens, scale_up_gpus)
@@ -97,6 +98,18 @@ def _add(found: list[Suggestion], change: str, value: str | int, fit: MemoryFit)
     return True
 
 
+def _add_limit(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None) -> None:
+    """A smaller `max_num_seqs`, where the logits of so many sequences are what the activations are made of."""
+    if not plan.policy.logits_copies:
+        return
+    limit = fit.rank.max_num_seqs // 4
+    while limit >= max(-(-fit.sequences // plan.parallelism.dp), 16):
+        changed = replace(plan, overrides=replace(plan.overrides, max_num_seqs=limit))
+        if _add(found, "memory.max_num_seqs", limit, _try(changed, fit.sequences, fit.context_tokens, window)):
+            return
+        limit //= 4
+
+
 def _add_format(
     found: list[Suggestion],
     plan: MemoryPlan,
@@ -112,10 +125,12 @@ def _add_format(
         return
     later = steps if current in _SIXTEEN_BIT else (steps[1:] if current in ("fp8", "int8") else ())
     for name in later:
-        changes: dict[str, str | None] = {field: name}
         if field == "weights":
-            changes |= {"expert_weights": None, "attention_weights": None}
-        changed = replace(plan, precision=replace(plan.precision, **changes), stored_weight_bytes=None)
+            precision = replace(plan.precision, weights=name, expert_weights=None, attention_weights=None)
+        else:
+            precision = replace(plan.precision, kv_cache=name)
+        stored = plan.stored_weight_bytes if field == "kv_cache" else None
+        changed = replace(plan, precision=precision, stored_weight_bytes=stored)
         if _add(found, f"precision.{field}", name, _try(changed, fit.sequences, fit.context_tokens, window)):
             return
 

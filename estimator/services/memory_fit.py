@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from estimator.engine.architecture.kv_cache import KvLayout, kv_layout, whole_bytes
 from estimator.engine.architecture.parameters import ParameterTotals, parameter_totals
@@ -46,7 +47,7 @@ class MemoryEstimate:
     parameters: ParameterTotals
     alternatives: tuple[Alternative, ...]
     suggestions: tuple[Suggestion, ...]
-    basis: str
+    basis: Literal["observed", "calibrated", "nearest_family", "assumption"]
 
     def explain(self) -> list[Step]:
         """The steps from the model's dimensions to the verdict."""

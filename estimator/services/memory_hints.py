@@ -3,7 +3,6 @@
 from estimator.services.memory_fit import MemoryEstimate
 
 
-
 def launch_hint(estimate: MemoryEstimate) -> list[str]:
     """The flags of the plan's engine, in its own names; empty for `ideal` and engines without such flags."""
     engine = estimate.plan.engine.engine

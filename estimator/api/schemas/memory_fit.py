@@ -56,9 +56,9 @@ class MemoryCurvePoint(ResponsePart):
 class CacheAlternative(ResponsePart):
     """The cache under another technique, weights unchanged."""
 
-    name: Literal[
-        "as_is", "mha", "gqa_8", "mqa", "mla", "window_4096", "kv_fp8", "kv_int8", "kv_int4"
-    ] = Field(description="As it is, another attention (MHA, GQA with 8 heads, MQA, MLA), a window, or a format.")
+    name: Literal["as_is", "mha", "gqa_8", "mqa", "mla", "window_4096", "kv_fp8", "kv_int8", "kv_int4"] = Field(
+        description="As it is, another attention (MHA, GQA with 8 heads, MQA, MLA), a window, or a format."
+    )
     bytes_per_token: int = Field(description="Bytes one token adds to the cache, while inside every window.")
     window_tokens: int | None = Field(description="Tokens a windowed layer keeps; null without a window.")
 
@@ -125,9 +125,9 @@ class MemoryFitAnswer(PlanAnswer):
     verdict: Literal["fits", "tight", "does_not_fit"] = Field(
         description="fits: needs at most 95 % of the cache's capacity; tight: up to 100 %; does_not_fit."
     )
-    binding_term: Literal[
-        "weights", "runtime_overhead", "activation", "cuda_graph", "kv_cache", "max_num_seqs"
-    ] = Field(description="When it does not fit, the first term that passes the budget; else what load exhausts first.")
+    binding_term: Literal["weights", "runtime_overhead", "activation", "cuda_graph", "kv_cache", "max_num_seqs"] = (
+        Field(description="When it does not fit, the first term that passes the budget; else what load exhausts first.")
+    )
     per_gpu: MemoryLedger
     kv_cache: MemoryCache
     parameters: ParameterCounts
@@ -177,9 +177,7 @@ def gpu_choices(plan: Plan, facts: Facts) -> tuple[GpuChoice, ...]:
                 scale_up_gpus=int(row.get("scale_up_gpus") or 1),
             )
             for row in rows
-            if row.get("vendor") == vendor
-            and row.get(f"memory_{basis}_bytes")
-            and row.get("devices_per_unit", 1) == 1
+            if row.get("vendor") == vendor and row.get(f"memory_{basis}_bytes") and row.get("devices_per_unit", 1) == 1
         )
 
     return facts.derived(("memory_gpu_choices", str(vendor), basis), build)
@@ -235,7 +233,7 @@ def _cache(estimate: MemoryEstimate) -> MemoryCache:
         max_sequences=fit.max_sequences,
         max_context_tokens=fit.max_context_tokens,
         engine_max_sequences=fit.engine_sequences_limit,
-        basis=Basis(estimate.basis),
+        basis=estimate.basis,
         notes=list(_notes(estimate)),
         curve=[
             MemoryCurvePoint(context_tokens=point.context_tokens, max_sequences=point.sequences) for point in fit.curve
@@ -249,7 +247,7 @@ def _notes(estimate: MemoryEstimate) -> Iterator[str]:
     own = cache.bytes_per_token + cache.window_bytes_per_token
     if own and cache.mha_bytes_per_token > own:
         yield _(
-            "The cache follows the model's attention (%(attention)s), %(own)s bytes a token; the formula for multi-head "
+            "The cache follows the model's attention (%(attention)s), %(own)s bytes a token; the formula of multi-head "
             "attention would give %(mha)s bytes, %(times).1f times as much, and is wrong for this model."
         ) % {
             "attention": cache.attention,
@@ -279,7 +277,7 @@ ENDPOINT = Endpoint(
             summary="Llama 3.1 8B on one H100 with vLLM, 32 conversations of 8,192 tokens",
             body={
                 "model": "llama-3.1-8b-instruct",
-                "gpu": "h100-sxm",
+                "gpu": "h100-sxm5-80gb",
                 "engine": "vllm-0.19",
                 "workload": {"mode": "closed_loop", "input_tokens": 7168, "output_tokens": 1024, "concurrency": 32},
             },
@@ -290,10 +288,10 @@ ENDPOINT = Endpoint(
             summary="The source documents' count: 50 conversations of 8,192 tokens, 0.9 of 80 GB, 2 GB reserved",
             body={
                 "model": "llama-3-8b",
-                "gpu": "h100-sxm",
+                "gpu": "h100-sxm5-80gb",
                 "engine": "ideal",
                 "memory": {"utilization": 0.9, "runtime_overhead_bytes": 2_000_000_000},
-                "workload": {"mode": "closed_loop", "input_tokens": 8192, "output_tokens": 0, "concurrency": 50},
+                "workload": {"mode": "closed_loop", "input_tokens": 8191, "output_tokens": 1, "concurrency": 50},
             },
             explain=True,
         ),
@@ -302,7 +300,7 @@ ENDPOINT = Endpoint(
             summary="Llama 3.3 70B in FP8 on one H100 with vLLM 0.11: the activations pass the budget",
             body={
                 "model": "llama-3.3-70b-instruct",
-                "gpu": "h100-sxm",
+                "gpu": "h100-sxm5-80gb",
                 "engine": "vllm-0.11",
                 "precision": {"weights": "fp8"},
                 "workload": {"mode": "closed_loop", "input_tokens": 15_000, "output_tokens": 1000, "concurrency": 1},

@@ -99,7 +99,7 @@ def _compressed(settings: Mapping[str, Any], method: str, kept: "_Kept") -> _Sch
     if weights is None:
         return None
     bits, kind, strategy = weights.get("num_bits"), weights.get("type"), weights.get("strategy")
-    group = weights.get("group_size")
+    group = weights.get("group_size") or 0
     main = None
     if bits == 8:
         main = "int8" if kind == "int" else ("fp8_block" if strategy == "block" else "fp8_channel")
