@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimator.engine.architecture.spec import Architecture, Attention, LayerGroup
+from estimator.engine.architecture.parameters import parameter_totals
+from estimator.engine.architecture.spec import Architecture, Attention
 
 Floats = npt.NDArray[np.float64]
 Number = float | Floats
@@ -94,27 +95,11 @@ class ActiveParameters:
 
 def active_parameters(architecture: Architecture) -> ActiveParameters:
     """Total and active parameters; `active_matrix` leaves out the input-embedding lookup, which no product touches."""
-    always = sum(g.layers * _always(g) for g in architecture.layer_groups)
-    stored = sum((g.parameter_copies or g.layers) * (_always(g)) for g in architecture.layer_groups)
-    routed = sum(g.layers * g.parameters.routed_experts for g in architecture.layer_groups)
-    used = sum(g.layers * g.parameters.routed_experts * _routed_share(g) for g in architecture.layer_groups)
-    edges = architecture.embedding_parameters + architecture.lm_head_parameters
-    rest = edges + architecture.final_norm_parameters + architecture.other_parameters
-    head = float(
-        architecture.lm_head_parameters or (architecture.tied_embeddings and architecture.embedding_parameters)
-    )
-    active = always + used + rest
-    lookup = 0 if architecture.tied_embeddings else architecture.embedding_parameters
+    totals = parameter_totals(architecture)
+    tied = architecture.embedding_parameters if architecture.tied_embeddings else 0
     return ActiveParameters(
-        total=float(stored + routed + rest), active=float(active), active_matrix=float(active - lookup), head=head
+        total=float(totals.text),
+        active=float(totals.active),
+        active_matrix=float(totals.active_without_input_embedding),
+        head=float(architecture.lm_head_parameters or tied),
     )
-
-
-def _always(group: LayerGroup) -> int:
-    p = group.parameters
-    return p.attention + p.state + p.mlp + p.shared_experts + p.router + p.norms + p.other
-
-
-def _routed_share(group: LayerGroup) -> float:
-    feed = group.feed_forward
-    return feed.experts_per_token / feed.experts if feed and feed.experts else 0.0

@@ -192,7 +192,9 @@ def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, step: 
     else:
         weight = folded.burst_weight if mode is not WorkloadMode.OPEN_LOOP else 0.0
     queue = np.minimum(weight * others / 2.0 + rho / (2.0 * (1.0 - rho)), others / 2.0)
-    ttft = folded.ttft0_s + prefill.one_s + 0.5 * step + prefill.packed_s * queue
+    # A request meets a running step half way through; one stream alone meets none.
+    residual = 0.0 if mode is WorkloadMode.SINGLE_STREAM else 0.5
+    ttft = folded.ttft0_s + prefill.one_s + residual * step + prefill.packed_s * queue
     e2e = ttft + (load.output_tokens - 1.0) * tpot
     return _Round(tpot, ttft, e2e, ext, rho)
 

@@ -130,7 +130,7 @@ def rank_layout(architecture: Architecture, gpu: Gpu, precision: Precision, para
         parallelism=parallelism,
         hidden_size=architecture.hidden_size,
         layers=layers,
-        attention_layers=sum(g.layers for g in groups if g.attention),
+        attention_layers=sum(g.layers * g.attention_blocks for g in groups if g.attention),
         state_layers=sum(g.layers for g in groups if g.state),
         expert_layers=sum(e.layers for e in experts),
         reduces=sum(g.layers * (bool(g.attention or g.state) + _has_feed_forward(g)) for g in groups),
@@ -169,7 +169,7 @@ class _Builder:
     def head(self) -> Gemm:
         weights = self.architecture.lm_head_parameters
         if not weights and self.architecture.tied_embeddings:
-            weights = self.architecture.vocab_size * self.hidden
+            weights = self.architecture.embedding_parameters
         return Gemm(part="head", layers=1, weights=weights / self.tp, width=0.0, kernels=1, format=self.head_format)
 
     def attention_gemms(self, groups: Sequence[LayerGroup]) -> list[Gemm]:
@@ -195,6 +195,8 @@ class _Builder:
 
     def _attention_gemm(self, group: LayerGroup, attention: Attention) -> Gemm:
         total = float(group.parameters.attention or _attention_weights(attention, self.hidden))
+        if group.parameters.other and not group.parameters.attention and not group.matrices:
+            total = min(total, float(group.parameters.other))
         if attention.latent_rank:
             whole = min(_replicated_weights(attention, self.hidden), total)
             width = harmonic(1536.0, attention.query_heads * 192.0 / self.tp)
@@ -211,10 +213,12 @@ class _Builder:
         out = []
         width = harmonic(self.hidden, 1.5 * self.shared_width / self.tp)
         for group in groups:
-            dense, shared = group.parameters.mlp, group.parameters.shared_experts
+            dense, shared = _dense_weights(group, self.hidden), group.parameters.shared_experts
             if dense:
                 own = harmonic(self.hidden, 1.5 * self._dense_side(group) / self.tp)
                 out.append(self._mlp("mlp", group.layers, dense, own))
+            if group.matrices and group.parameters.other:
+                out.append(self._mlp("other", group.layers, group.parameters.other, self.hidden))
             if shared:
                 out.append(self._mlp("shared_experts", group.layers, shared, width))
         return out
@@ -227,12 +231,12 @@ class _Builder:
         feed = group.feed_forward
         if feed and feed.intermediate_size:
             return float(feed.intermediate_size)
-        return group.parameters.mlp / (3.0 * self.hidden)
+        return _dense_weights(group, self.hidden) / (3.0 * self.hidden)
 
     def _feed_forward_side(self) -> float:
         """Widest dense feed-forward of the model; without one, the shared expert's (the reference fit's size term)."""
         groups = self.architecture.layer_groups
-        dense = [self._dense_side(g) for g in groups if g.parameters.mlp]
+        dense = [self._dense_side(g) for g in groups if _dense_weights(g, self.hidden)]
         shared = [float(g.feed_forward.shared_intermediate_size) for g in groups if g.feed_forward]
         return max(dense, default=0.0) or max(shared, default=0.0)
 
@@ -276,7 +280,7 @@ class _Builder:
         if compressed and attention.compress_ratio:
             index = read / attention.compress_ratio + attention.index_head_dim / attention.compress_ratio
         return CacheGroup(
-            layers=group.layers,
+            layers=group.layers * group.attention_blocks,
             latent=latent or compressed,
             read_window_tokens=float(attention.index_top_k) if sparse else window,
             stored_window_tokens=window,
@@ -293,6 +297,14 @@ class _Builder:
         """Router, norms and the like, 16-bit, whole on every rank."""
         small = sum(g.layers * (g.parameters.router + g.parameters.norms) for g in groups)
         return 2.0 * (small + self.architecture.final_norm_parameters) / self.parallelism.pp
+
+
+def _dense_weights(group: LayerGroup, hidden: int) -> float:
+    """Weights of the dense feed-forward; of a model known by its totals, all that attention does not take."""
+    parameters = group.parameters
+    if parameters.other and not group.matrices and not parameters.attention and group.attention is not None:
+        return max(parameters.mlp + parameters.other - _attention_weights(group.attention, hidden), 0.0)
+    return float(parameters.mlp)
 
 
 def _attention_widths(attention: Attention, tp: int) -> tuple[float, float, float, float]:
@@ -342,7 +354,8 @@ def _experts(group: LayerGroup) -> bool:
 
 def _has_feed_forward(group: LayerGroup) -> bool:
     parameters = group.parameters
-    return bool(parameters.mlp or parameters.routed_experts or parameters.shared_experts)
+    inline = parameters.other and not group.matrices
+    return bool(parameters.mlp or parameters.routed_experts or parameters.shared_experts or inline)
 
 
 def _unusual(groups: Sequence[LayerGroup]) -> tuple[str, ...]:

@@ -1,0 +1,155 @@
+"""How fast a plan serves: ceiling and expectation with its band, concurrency, work, targets, speculation."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from estimator.engine.prepared import PreparedKey
+from estimator.engine.serving import prefix_tokens
+from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.speculative_cost import Speculation, reversal_sequences, speculate
+from estimator.engine.sweep import Sweep
+from estimator.engine.work import Work, decode_work, prefill_work
+from estimator.resolvers.plan import Plan
+from estimator.services.throughput_figures import SpeedFigures, figures_at
+from estimator.services.throughput_plan import draft_key, prepared_key, rows_of, workload_of
+from estimator.services.throughput_targets import TargetResult, targets_met
+
+_DOUBLED = np.array([float(2**power) for power in range(13)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeculationResult:
+    """Speculation at the plan's load, and the batch at which it starts to slow down (None within 4,096)."""
+
+    at_load: Speculation
+    speedup: float
+    verify_cost_ratio: float
+    draft_cost_ratio: float
+    tpot_s: float | None
+    tokens_per_s_total: float | None
+    reversal_batch_size: int | None
+    draft_cache_bytes_per_token: float | None
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """The answer of a plan: figures at its load, one set for each batch size asked for, and what they rest on."""
+
+    plan: Plan
+    workload: Workload
+    prepared: PreparedKey
+    figures: SpeedFigures
+    rows: tuple[SpeedFigures, ...]
+    targets: TargetResult | None
+    speculation: SpeculationResult | None
+
+    @property
+    def sequences(self) -> float:
+        """Sequences of a decode step: those that decode, at least one."""
+        return max(self.figures.decoding_sequences or self.figures.effective_concurrency or 1.0, 1.0)
+
+    @property
+    def context_tokens(self) -> float:
+        """Cache length at which decode is evaluated, tokens."""
+        given = self.workload.context_tokens
+        return float(given) if given is not None else self.workload.input_tokens + 0.5 * self.workload.output_tokens
+
+    @property
+    def cached_tokens(self) -> float:
+        """Prompt tokens that the prefix cache spares."""
+        if not self.workload.prefix_cache_hit_rate:
+            return 0.0
+        return float(prefix_tokens(float(self.workload.input_tokens), self.workload.prefix_cache_hit_rate))
+
+    @cached_property
+    def decode(self) -> Work:
+        """FLOPs and bytes of one decode step of the replica."""
+        return decode_work(self.prepared, sequences=self.sequences, context_tokens=self.context_tokens)
+
+    @cached_property
+    def prefill(self) -> Work:
+        """FLOPs and bytes of one prompt."""
+        cached = self.cached_tokens
+        return prefill_work(
+            self.prepared, new_tokens=max(self.workload.input_tokens - cached, 0.0), cached_tokens=cached
+        )
+
+    @property
+    def peak_flops_per_s(self) -> float:
+        """Dense peak of one GPU in the format that most products run in, FLOP/s."""
+        gemms = self.prepared.layout.gemms
+        return gemms[-1].format.peak_flops_per_s if gemms else self.prepared.layout.head.format.peak_flops_per_s
+
+
+def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Throughput:
+    """Speed of a plan at its workload.
+
+    Args:
+        plan: resolved model, GPU, engine, settings and workload; targets, batch sizes and speculation if any.
+        kv_settings_assumed: the request did not state the KV format or the memory fraction: a saturated TTFT is then
+            not said.
+
+    Raises:
+        EngineError: a format or figure the engine does not know.
+    """
+    workload = workload_of(plan)
+    prepared = prepared_key(plan, kv_settings_assumed=kv_settings_assumed)
+    sweep = Sweep([prepared])
+    sizes = np.array([float(workload.concurrency), *map(float, plan.batch_sizes)])
+    columns = sweep.evaluate(rows_of(workload, sizes))
+    figures = figures_at(columns, 0, sizes[0])
+    rows = tuple(figures_at(columns, place, sizes[place]) for place in range(1, len(sizes)))
+    targets = targets_met(sweep, workload, plan.slo, figures) if plan.slo is not None else None
+    return Throughput(
+        plan=plan,
+        workload=workload,
+        prepared=prepared,
+        figures=figures,
+        rows=rows,
+        targets=targets,
+        speculation=_speculation(plan, prepared, workload, figures),
+    )
+
+
+def _speculation(
+    plan: Plan, prepared: PreparedKey, workload: Workload, figures: SpeedFigures
+) -> SpeculationResult | None:
+    asked = plan.speculative
+    if asked is None:
+        return None
+    context = workload.context_tokens
+    length = float(context) if context is not None else workload.input_tokens + 0.5 * workload.output_tokens
+    load = max(figures.decoding_sequences or float(workload.concurrency), 1.0)
+    batches = np.array([load, *_DOUBLED])
+    draft = draft_key(plan)
+    result = speculate(
+        prepared,
+        sequences=batches,
+        context_tokens=length,
+        acceptance_rate=asked.acceptance_rate,
+        draft_tokens=asked.draft_tokens,
+        draft_cost_ratio=asked.draft_cost_ratio,
+        draft=draft,
+    )
+    gain = np.broadcast_to(result.speedup, batches.shape)
+    tpot = figures.expected["tpot_s"].mid
+    total = figures.expected["tokens_per_s_total"].mid
+    return SpeculationResult(
+        at_load=result,
+        speedup=float(gain[0]),
+        verify_cost_ratio=float(np.broadcast_to(result.verify_cost_ratio, batches.shape)[0]),
+        draft_cost_ratio=float(np.broadcast_to(result.draft_cost_ratio, batches.shape)[0]),
+        tpot_s=tpot / float(gain[0]) if tpot is not None else None,
+        tokens_per_s_total=total * float(gain[0]) if total is not None and workload.mode in _STEADY else None,
+        reversal_batch_size=reversal_sequences(_DOUBLED, gain[1:]),
+        draft_cache_bytes_per_token=_cache_per_token(draft) if draft is not None else None,
+    )
+
+
+_STEADY = (WorkloadMode.DECODE_STEP, WorkloadMode.OFFLINE, WorkloadMode.SINGLE_STREAM)
+
+
+def _cache_per_token(draft: PreparedKey) -> float:
+    return float(sum(draft.store.bytes_per_token))

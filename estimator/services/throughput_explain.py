@@ -1,0 +1,257 @@
+"""The working of a throughput answer, step by step, from the values it was computed with."""
+
+from estimator.engine.capacity import stored_bytes_per_sequence
+from estimator.engine.codes import Binding
+from estimator.engine.explain import Step
+from estimator.engine.figures import micro_batch
+from estimator.engine.roofline import StepFloor, step_floor
+from estimator.engine.specs import WorkloadMode
+from estimator.services.throughput import Throughput
+
+_ROOFLINE = "roofline: bytes / bandwidth against FLOPs / dense peak"
+_SERVING = "calibrated operator model, constants of the engine profile and of measured kernels"
+_DEFINITION = "definition"
+
+
+def steps_of(result: Throughput) -> list[Step]:
+    """Steps from the context length to tokens per second; what is not said has no step."""
+    return [
+        *_context(result),
+        *_capacity(result),
+        *_work(result),
+        *_ceiling(result),
+        *_expected_step(result),
+        *_times(result),
+        *_rates(result),
+        *_speculation(result),
+    ]
+
+
+def _context(result: Throughput) -> list[Step]:
+    load = result.workload
+    if load.context_tokens is not None:
+        return []
+    return [
+        Step.worked(
+            name="context_tokens",
+            formula="input_tokens + 0.5 · output_tokens",
+            values={"input_tokens": load.input_tokens, "output_tokens": load.output_tokens},
+            value=result.context_tokens,
+            unit="tokens",
+            source="mean cache length of a running sequence",
+        )
+    ]
+
+
+def _capacity(result: Throughput) -> list[Step]:
+    store, limit = result.prepared.store, result.figures.max_sequences
+    if limit is None or limit >= store.max_sequences or result.workload.mode is WorkloadMode.DECODE_STEP:
+        return []
+    beyond = 0.0 if result.prepared.ideal is not None else float(store.reserved_share) - 0.5
+    held = result.context_tokens + beyond * max(result.workload.output_tokens, 1)
+    each = float(stored_bytes_per_sequence(store, held))
+    return [
+        Step.worked(
+            name="concurrency.max_sequences",
+            formula="floor(dp · cache_budget_bytes / bytes_per_sequence + 0.000000001)",
+            values={
+                "dp": float(store.attention_dp),
+                "cache_budget_bytes": float(store.budget_bytes),
+                "bytes_per_sequence": each,
+            },
+            value=limit,
+            unit="sequences",
+            source="memory of one GPU less what is not cache; cache and state of one sequence",
+        )
+    ]
+
+
+def _work(result: Throughput) -> list[Step]:
+    gpu, work = result.plan.gpu.spec, result.decode
+    return [
+        Step.worked(
+            name="roofline.arithmetic_intensity_flops_per_byte",
+            formula="decode_flops / decode_bytes",
+            values={"decode_flops": work.flops, "decode_bytes": work.bytes},
+            value=work.intensity_flops_per_byte,
+            unit="FLOP/byte",
+            source="work of one decode step of the replica",
+        ),
+        Step.worked(
+            name="roofline.ridge_flops_per_byte",
+            formula="peak_flops_per_s / memory_bandwidth_bytes_per_s",
+            values={
+                "peak_flops_per_s": result.peak_flops_per_s,
+                "memory_bandwidth_bytes_per_s": gpu.memory_bandwidth_bytes_per_s,
+            },
+            value=result.peak_flops_per_s / gpu.memory_bandwidth_bytes_per_s,
+            unit="FLOP/byte",
+            source="catalog: GPU",
+        ),
+    ]
+
+
+def _floor_at(result: Throughput, *, ideal: bool) -> StepFloor:
+    floor = result.prepared.ideal if ideal and result.prepared.ideal is not None else result.prepared.ceiling
+    micro = micro_batch(result.sequences, float(result.plan.parallelism.pp))
+    return step_floor(floor, micro, result.context_tokens)
+
+
+def _ceiling(result: Throughput) -> list[Step]:
+    value = result.figures.ceiling["tpot_s"]
+    if value is None:
+        return []
+    least = _floor_at(result, ideal=False)
+    return [
+        Step.worked(
+            name="ceiling.tpot_s",
+            formula="max(memory_s, compute_s)",
+            values={"memory_s": float(least.memory_s), "compute_s": float(least.compute_s)},
+            value=value,
+            unit="s",
+            source=f"{_ROOFLINE}, of one GPU with {result.sequences:.12g} sequences",
+        )
+    ]
+
+
+def _expected_step(result: Throughput) -> list[Step]:
+    value = result.figures.step_s
+    if value is None:
+        return []
+    if result.prepared.ideal is not None:
+        least = _floor_at(result, ideal=True)
+        ideal = result.plan.engine.ideal
+        share = ideal.decode_compute_efficiency if ideal else 1.0
+        values = {"memory_s": float(least.memory_s), "compute_s": float(least.compute_s), "efficiency": share}
+        formula, source = "max(memory_s, compute_s / efficiency)", "roofline with the source documents' efficiency"
+    else:
+        names = [b for b in Binding if result.figures.parts_s.get(b) is not None]
+        values = {f"{b.label}_s": float(result.figures.parts_s[b] or 0.0) for b in names}
+        if abs(sum(values.values()) - value) > 1e-9 * value:
+            return []
+        formula, source = " + ".join(values), _SERVING
+    return [Step.worked(name="decode.step_s", formula=formula, values=values, value=value, unit="s", source=source)]
+
+
+def _times(result: Throughput) -> list[Step]:
+    figures = result.figures
+    tpot, ttft, e2e = (figures.expected[name].mid for name in ("tpot_s", "ttft_s", "e2e_s"))
+    steps = []
+    if tpot is not None and figures.step_s is not None and tpot >= figures.step_s:
+        steps.append(
+            Step.worked(
+                name="expected.tpot_s.mid",
+                formula="step_s + interference_s",
+                values={"step_s": figures.step_s, "interference_s": tpot - figures.step_s},
+                value=tpot,
+                unit="s",
+                source="prefills of the other sequences that are not hidden behind decode steps",
+            )
+        )
+    if ttft is not None and figures.prefill_s is not None and ttft >= figures.prefill_s:
+        steps.append(
+            Step.worked(
+                name="expected.ttft_s.mid",
+                formula="prefill_s + waiting_s",
+                values={"prefill_s": figures.prefill_s, "waiting_s": ttft - figures.prefill_s},
+                value=ttft,
+                unit="s",
+                source="one prompt alone; engine overhead, the running step, prompts ahead, a free place",
+            )
+        )
+    if None not in (ttft, tpot, e2e) and result.workload.mode is not WorkloadMode.STATIC_BATCH:
+        steps.append(
+            Step.worked(
+                name="expected.e2e_s.mid",
+                formula="ttft_s + (output_tokens − 1) · tpot_s",
+                values={
+                    "ttft_s": ttft or 0.0,
+                    "output_tokens": max(result.workload.output_tokens, 1),
+                    "tpot_s": tpot or 0.0,
+                },
+                value=e2e or 0.0,
+                unit="s",
+                source=_DEFINITION,
+            )
+        )
+    return steps + _band(result)
+
+
+def _band(result: Throughput) -> list[Step]:
+    tpot = result.figures.expected["tpot_s"]
+    if tpot.low is None or tpot.mid is None or tpot.high is None or tpot.low == tpot.high:
+        return []
+    return [
+        Step.worked(
+            name=f"expected.tpot_s.{side}",
+            formula="tpot_s · measured_over_predicted",
+            values={"tpot_s": tpot.mid, "measured_over_predicted": end / tpot.mid},
+            value=end,
+            unit="s",
+            source=f"{percentile} of measured / predicted of this class, never below the ceiling",
+        )
+        for side, end, percentile in (("low", tpot.low, "P5"), ("high", tpot.high, "P95"))
+    ]
+
+
+def _rates(result: Throughput) -> list[Step]:
+    expected = result.figures.expected
+    tpot, total = expected["tpot_s"].mid, expected["tokens_per_s_total"].mid
+    steps = []
+    if tpot is not None:
+        steps.append(
+            Step.worked(
+                name="expected.tokens_per_s_per_user.mid",
+                formula="1 / tpot_s",
+                values={"tpot_s": tpot},
+                value=1.0 / tpot,
+                unit="tokens/s",
+                source=_DEFINITION,
+            )
+        )
+    if total is not None:
+        steps.append(
+            Step.worked(
+                name="expected.tokens_per_s_per_gpu.mid",
+                formula="tokens_per_s_total / gpus",
+                values={"tokens_per_s_total": total, "gpus": result.plan.parallelism.gpus},
+                value=total / result.plan.parallelism.gpus,
+                unit="tokens/s",
+                source=_DEFINITION,
+            )
+        )
+    return steps
+
+
+def _speculation(result: Throughput) -> list[Step]:
+    found, asked = result.speculation, result.plan.speculative
+    if found is None or asked is None:
+        return []
+    steps = []
+    if asked.acceptance_rate < 1.0:
+        steps.append(
+            Step.worked(
+                name="speculative.tokens_per_pass",
+                formula="(1 − acceptance_rate ^ (draft_tokens + 1)) / (1 − acceptance_rate)",
+                values={"acceptance_rate": asked.acceptance_rate, "draft_tokens": asked.draft_tokens},
+                value=found.at_load.tokens_per_pass,
+                unit="tokens",
+                source="Leviathan et al. 2023, arXiv 2211.17192, equation 1",
+            )
+        )
+    steps.append(
+        Step.worked(
+            name="speculative.speedup",
+            formula="tokens_per_pass / (verify_cost_ratio + draft_tokens · draft_cost_ratio)",
+            values={
+                "tokens_per_pass": found.at_load.tokens_per_pass,
+                "verify_cost_ratio": found.verify_cost_ratio,
+                "draft_tokens": asked.draft_tokens,
+                "draft_cost_ratio": found.draft_cost_ratio,
+            },
+            value=found.speedup,
+            unit="1",
+            source="Leviathan et al. 2023, theorem 3.8, with the cost of verifying a batch",
+        )
+    )
+    return steps

@@ -1,0 +1,90 @@
+"""One row of the engine's columns as named figures, with None where a figure is not said."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from estimator.engine.codes import Binding, Reason
+
+METRICS = (
+    "ttft_s",
+    "tpot_s",
+    "e2e_s",
+    "tokens_per_s_per_user",
+    "tokens_per_s_total",
+    "tokens_per_s_per_gpu",
+    "requests_per_s",
+)
+_STATES = (
+    "effective_concurrency",
+    "decoding_sequences",
+    "max_sequences",
+    "prefill_s",
+    "step_s",
+    "step_cache_s",
+    "utilization",
+    "max_stable_requests_per_s",
+    "ttft_s_p50",
+    "ttft_s_p90",
+    "ttft_s_p95",
+    "ttft_s_p99",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triple:
+    """A figure with the ends of its band; None where it is not said."""
+
+    low: float | None
+    mid: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedFigures:
+    """Figures of one load; seconds, sequences, per second. `parts_s` are the seconds of one step by what binds."""
+
+    concurrency: float
+    expected: Mapping[str, Triple]
+    ceiling: Mapping[str, float | None]
+    effective_concurrency: float | None
+    decoding_sequences: float | None
+    max_sequences: float | None
+    prefill_s: float | None
+    step_s: float | None
+    step_cache_s: float | None
+    utilization: float | None
+    max_stable_requests_per_s: float | None
+    ttft_s_p50: float | None
+    ttft_s_p90: float | None
+    ttft_s_p95: float | None
+    ttft_s_p99: float | None
+    parts_s: Mapping[Binding, float | None]
+    saturated: bool
+    binding: Binding | None
+    reason: Reason
+
+
+def figures_at(columns: Mapping[str, Any], place: int, concurrency: float) -> SpeedFigures:
+    """The figures of the row at `place` of the engine's columns."""
+
+    def value(name: str) -> float | None:
+        found = float(columns[name][place])
+        return found if isfinite(found) else None
+
+    parts: dict[Binding, float | None] = {b: value(f"step_{b.label}_s") for b in Binding if b is not Binding.KV_CACHE}
+    said = value("step_s") is not None
+    return SpeedFigures(
+        concurrency=concurrency,
+        expected={
+            name: Triple(low=value(f"{name}_low"), mid=value(f"{name}_mid"), high=value(f"{name}_high"))
+            for name in METRICS
+        },
+        ceiling={name: value(f"{name}_ceiling") for name in METRICS},
+        parts_s=parts,
+        saturated=bool(columns["saturated"][place]),
+        binding=Binding(int(columns["binding_term"][place])) if said else None,
+        reason=Reason(int(columns["reason"][place])),
+        **{name: value(name) for name in _STATES},
+    )

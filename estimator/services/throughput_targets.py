@@ -1,0 +1,180 @@
+"""Targets: whether a load meets them, the goodput, and the highest rate of requests within them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimator.engine.options import BandSide, ServiceLevel
+from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.sweep import Sweep
+from estimator.services.throughput_figures import SpeedFigures, Triple
+from estimator.services.throughput_plan import rows_of
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_TARGETS = ("ttft_s", "tpot_s", "e2e_s")
+_POINTS = 48
+_SEARCHED = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM)
+_LIMIT = 100_000.0
+# Sides of times in the order low, mid, high; the low end of a rate belongs to the high end of times.
+_SIDES = ("low", "mid", "high")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetResult:
+    """Whether each target is met (None: not asked or not known), and rates in requests/s with their ends."""
+
+    met: dict[str, bool | None]
+    all_met: bool | None
+    percentile: int
+    band_side: BandSide
+    goodput: Triple
+    goodput_ceiling: float | None
+    max_rate: Triple
+    max_rate_ceiling: float | None
+
+
+def targets_met(sweep: Sweep, workload: Workload, slo: ServiceLevel, figures: SpeedFigures) -> TargetResult:
+    """Targets at the workload's load, and the highest rate that meets them.
+
+    A closed loop is searched over its concurrency, an open loop over its rate; the answer is on a grid refined twice
+    (within 0.2 %). The percentile applies to the waiting of an open loop; a closed loop's figures are model values.
+    """
+    percentile = slo.percentile or (95 if workload.mode is WorkloadMode.OPEN_LOOP else 50)
+    side = "high" if slo.band_side is BandSide.CONSERVATIVE else "mid"
+    at_load = sweep.evaluate(rows_of(workload, np.array([figures.concurrency])))
+    met: dict[str, bool | None] = {}
+    for name in _TARGETS:
+        target = getattr(slo, name)
+        value = float(_times(at_load, name, side, percentile, workload)[0])
+        met[name] = None if target is None else (bool(value <= target) if np.isfinite(value) else None)
+    asked = [met[name] for name in _TARGETS if getattr(slo, name) is not None]
+    goodput = {s: _goodput(at_load, slo, s, workload, percentile) for s in (*_SIDES, "ceiling")}
+    best = {s: _highest_rate(sweep, workload, slo, s, percentile) for s in (*_SIDES, "ceiling")}
+    unknown = any(value is None for value in asked)
+    return TargetResult(
+        met=met,
+        all_met=(False if False in asked else None) if unknown or not asked else all(asked),
+        percentile=percentile,
+        band_side=slo.band_side,
+        goodput=_as_rate(goodput),
+        goodput_ceiling=goodput["ceiling"],
+        max_rate=_as_rate(best),
+        max_rate_ceiling=best["ceiling"],
+    )
+
+
+def _as_rate(by_time_side: dict[str, float | None]) -> Triple:
+    return Triple(low=by_time_side["high"], mid=by_time_side["mid"], high=by_time_side["low"])
+
+
+def _times(columns: dict[str, Any], name: str, side: str, percentile: int, workload: Workload) -> Floats:
+    """Times of one side; in open load TTFT and end-to-end time at the percentile, scaled by the band of the mean."""
+    times: Floats = columns[f"{name}_{side}"]
+    if workload.mode is not WorkloadMode.OPEN_LOOP or side == "ceiling" or name == "tpot_s":
+        return times
+    first = columns[f"ttft_s_p{percentile}"] * (columns[f"ttft_s_{side}"] / columns["ttft_s_mid"])
+    if name == "ttft_s":
+        return np.asarray(first, dtype=np.float64)
+    later: Floats = times - columns[f"ttft_s_{side}"] + first
+    return later
+
+
+def _within(columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload, percentile: int) -> Bools:
+    inside = np.ones(np.shape(columns["reason"]), dtype=bool)
+    for name in _TARGETS:
+        target = getattr(slo, name)
+        if target is not None:
+            with np.errstate(invalid="ignore"):
+                inside &= _times(columns, name, side, percentile, workload) <= target
+    return inside
+
+
+def _goodput(
+    columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload, percentile: int
+) -> float | None:
+    """Requests/s that meet every target: all at the load or none; in open load the share whose wait is short enough."""
+    rate_side = {"low": "high", "high": "low"}.get(side, side)
+    rate = float(columns[f"requests_per_s_{rate_side}"][0])
+    if not np.isfinite(rate):
+        return None
+    if workload.mode is WorkloadMode.OPEN_LOOP and side != "ceiling":
+        return rate * _share_within(columns, slo, side, workload)
+    return rate if bool(_within(columns, slo, side, workload, percentile)[0]) else 0.0
+
+
+def _share_within(columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload) -> float:
+    """Share of requests inside every target, from the percentiles of TTFT; tokens after the first take equal time."""
+    tpot = float(columns[f"tpot_s_{side}"][0])
+    if slo.tpot_s is not None and tpot > slo.tpot_s:
+        return 0.0
+    room = [slo.ttft_s] if slo.ttft_s is not None else []
+    if slo.e2e_s is not None:
+        room.append(slo.e2e_s - (workload.output_tokens - 1.0) * tpot)
+    if not room:
+        return 1.0
+    levels = np.array([0.5, 0.9, 0.95, 0.99])
+    points = np.array([_times(columns, "ttft_s", side, p, workload)[0] for p in (50, 90, 95, 99)])
+    if not np.all(np.isfinite(points)):
+        return 0.0
+    least = float(columns["ttft_s_ceiling"][0])
+    target = min(room)
+    return float(np.interp(target, [least, *points], [0.0, *levels])) if target < points[-1] else 0.99
+
+
+def _highest_rate(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
+    if workload.mode not in _SEARCHED:
+        return None
+    if workload.mode is WorkloadMode.OPEN_LOOP:
+        return _highest_open(sweep, workload, slo, side, percentile)
+    return _highest_closed(sweep, workload, slo, side, percentile)
+
+
+def _highest_closed(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
+    """Best requests/s over concurrencies whose times meet the targets."""
+    mode = WorkloadMode.CLOSED_LOOP
+    first = sweep.evaluate(rows_of(workload, np.ones(1), mode=mode))
+    room = float(first["max_sequences"][0])
+    if not np.isfinite(room) or room < 1:
+        return None
+    rate_side = {"low": "high", "high": "low"}.get(side, side)
+    low, high = 1.0, max(min(room, _LIMIT), 1.0)
+    best = 0.0
+    for _ in range(3):
+        points = np.unique(np.round(np.geomspace(low, high, _POINTS)))
+        columns = sweep.evaluate(rows_of(workload, points, mode=mode))
+        inside = _within(columns, slo, side, workload, percentile)
+        rates = np.where(inside, columns[f"requests_per_s_{rate_side}"], 0.0)
+        if not inside.any():
+            return best
+        best = max(best, float(np.nanmax(rates)))
+        last = int(np.flatnonzero(inside)[-1])
+        if last + 1 >= len(points):
+            return best
+        low, high = float(points[last]), float(points[last + 1])
+    return best
+
+
+def _highest_open(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
+    """Highest stable rate of arrivals whose times meet the targets."""
+    ones = np.ones(1)
+    stable = float(sweep.evaluate(rows_of(workload, ones, rate=ones))["max_stable_requests_per_s"][0])
+    if not np.isfinite(stable):
+        return None
+    low, high, best = 0.0, stable, 0.0
+    for _ in range(3):
+        points = np.linspace(low, high, _POINTS + 1)[1:]
+        columns = sweep.evaluate(rows_of(workload, np.ones(_POINTS), rate=points))
+        inside = _within(columns, slo, side, workload, percentile)
+        if not inside.any():
+            high = float(points[0])
+            continue
+        last = int(np.flatnonzero(inside)[-1])
+        best = float(points[last])
+        if last + 1 >= len(points):
+            return best
+        low, high = best, float(points[last + 1])
+    return best

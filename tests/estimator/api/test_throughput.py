@@ -1,0 +1,199 @@
+"""`estimates/throughput/` over REST: figures of the source documents, modes, targets, gaps and faults."""
+
+import orjson
+import pytest
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
+
+SEED_MODEL = {"parameters": 8.03e9, "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128, "hidden_size": 4096}
+SEED_GPU = {
+    "memory_bytes": 80_000_000_000,
+    "memory_bandwidth_bytes_per_s": 3.35e12,
+    "peak_flops_per_s": {"bf16": 989e12},
+}
+REAL = {
+    "model": "llama-3.1-8b",
+    "gpu": "h100-sxm5-80gb",
+    "engine": "vllm-0.19",
+    "precision": {"kv_cache": "bf16"},
+    "memory": {"utilization": 0.9},
+}
+CLOSED = {"mode": "closed_loop", "input_tokens": 1000, "output_tokens": 500, "concurrency": 32}
+
+
+@pytest.fixture
+def ask(client):
+    def post(query="", **body):
+        return client.post(f"/api/v1/estimates/throughput/{query}", orjson.dumps(body), content_type="application/json")
+
+    return post
+
+
+@pytest.fixture
+def seed(ask):
+    def post(**workload):
+        answer = ask(model=SEED_MODEL, gpu=SEED_GPU, engine="ideal", workload=workload).json()
+        assert answer["expected"]["basis"] == "assumption"
+        return answer
+
+    return post
+
+
+def test_s01_and_s02_prefill_of_2000_tokens(seed):
+    answer = seed(mode="single_stream", input_tokens=2000, output_tokens=1)
+    assert answer["prefill"]["flops"] == pytest.approx(33.17e12, rel=1e-3)
+    assert answer["prefill"]["prefill_s"] == pytest.approx(0.0838, rel=5e-3)
+    assert answer["expected"]["ttft_s"]["mid"] == pytest.approx(0.0838, rel=5e-3)
+
+
+def test_s03_one_flop_per_byte_against_a_ridge_of_295(seed):
+    answer = seed(mode="decode_step", context_tokens=1, concurrency=1)
+    assert answer["roofline"]["arithmetic_intensity_flops_per_byte"] == pytest.approx(1.0, rel=5e-3)
+    assert answer["roofline"]["ridge_flops_per_byte"] == pytest.approx(295.2, rel=5e-3)
+
+
+def test_s12_s13_and_s14_conversations_of_8000_tokens(seed):
+    one = seed(mode="decode_step", context_tokens=8000, concurrency=1)
+    sixty = seed(mode="decode_step", context_tokens=8000, concurrency=60)
+    long = seed(mode="decode_step", context_tokens=128_000, concurrency=1)
+    assert round(one["expected"]["tokens_per_s_per_user"]["mid"], 1) == 195.8
+    assert round(sixty["expected"]["tokens_per_s_per_user"]["mid"], 1) == 42.4
+    assert round(sixty["expected"]["tokens_per_s_total"]["mid"]) == 2545
+    assert sixty["concurrency"]["max_sequences"] == 60
+    assert long["concurrency"]["max_sequences"] == 3
+
+
+def test_s26_ceiling_and_expected_curves_of_a_7b_model_on_a_4090(ask):
+    answer = ask(
+        model={"parameters": 7e9, "layers": 32, "heads": 32, "hidden_size": 4096},
+        gpu="rtx-4090",
+        precision={"kv_cache": "bf16"},
+        workload={
+            "mode": "decode_step",
+            "context_tokens": 1,
+            "concurrency": 1,
+            "batch_sizes": [1, 4, 16],
+        },
+    ).json()
+    ceilings = [row["ceiling_tokens_per_s_total"] for row in answer["rows"]]
+    expected = [row["tokens_per_s_total"]["mid"] for row in answer["rows"]]
+    assert ceilings == pytest.approx([72, 288, 1152], rel=0.01)
+    assert all(e < c for e, c in zip(expected, ceilings, strict=True))
+    assert expected[0] < expected[1] < expected[2]
+
+
+def test_s42_and_s46_first_token_time_per_token_and_goodput_are_told_apart(ask):
+    answer = ask(**REAL, workload=CLOSED, slo={"ttft_s": 1.0, "tpot_s": 0.05}).json()
+    expected = answer["expected"]
+    assert expected["ttft_s"]["mid"] != expected["tpot_s"]["mid"]
+    assert expected["tokens_per_s_per_user"]["mid"] == pytest.approx(1 / expected["tpot_s"]["mid"], rel=1e-12)
+    assert expected["goodput_requests_per_s"]["mid"] > 0
+    assert expected["max_requests_per_s_within_slo"]["mid"] >= expected["goodput_requests_per_s"]["mid"]
+    assert answer["meets_slo"]["all"] is True
+    assert answer["speed_word"] == "comfortable"
+
+
+def test_targets_that_are_missed_leave_no_goodput(ask):
+    answer = ask(**REAL, workload=CLOSED, slo={"tpot_s": 0.001}).json()
+    assert answer["meets_slo"]["all"] is False
+    assert answer["expected"]["goodput_requests_per_s"]["mid"] == 0
+    assert answer["expected"]["max_requests_per_s_within_slo"]["mid"] == 0
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        CLOSED,
+        CLOSED | {"mode": "static_batch"},
+        {"mode": "single_stream", "input_tokens": 1000, "output_tokens": 500},
+        {"mode": "offline", "input_tokens": 1000, "output_tokens": 500},
+        {"mode": "decode_step", "context_tokens": 4000, "concurrency": 16},
+        {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 500, "requests_per_s": 2.0},
+    ],
+)
+def test_every_mode_answers_and_no_figure_beats_its_ceiling(ask, workload):
+    answer = ask("?explain=true", **REAL, workload=workload).json()
+    for name in ("ttft_s", "tpot_s", "e2e_s"):
+        if answer["expected"][name] is not None:
+            assert answer["expected"][name]["low"] >= answer["ceiling"][name] * (1 - 1e-12)
+    for name in ("tokens_per_s_per_user", "tokens_per_s_total", "requests_per_s"):
+        if answer["expected"][name] is not None:
+            assert answer["expected"][name]["high"] <= answer["ceiling"][name] * (1 + 1e-12)
+    assert answer["explanation"]
+
+
+def test_the_parts_of_the_time_add_up_to_the_whole(ask):
+    answer = ask(**REAL, workload=CLOSED).json()
+    assert sum(answer["time_breakdown_s"].values()) == pytest.approx(answer["expected"]["e2e_s"]["mid"], rel=1e-9)
+
+
+def test_arrivals_beyond_what_is_served_have_no_first_token_time(ask):
+    answer = ask(
+        **REAL, workload={"mode": "open_loop", "input_tokens": 1000, "output_tokens": 500, "requests_per_s": 900.0}
+    )
+    answer = answer.json()
+    assert answer["expected"]["ttft_s"] is None
+    assert answer["expected"]["e2e_s"] is None
+    assert answer["expected"]["reason"] == "queue_grows"
+    assert 0 < answer["open_load"]["max_stable_requests_per_s"] < 900
+
+
+def test_bursts_lengthen_the_tail_and_not_the_throughput(ask):
+    def at(variation):
+        load = {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 200, "requests_per_s": 10.0}
+        return ask(**REAL, workload=load | {"burstiness_cv": variation}).json()
+
+    poisson, bursty = at(1.0), at(3.0)
+    assert bursty["open_load"]["ttft_s_p99"] > 1.5 * poisson["open_load"]["ttft_s_p99"]
+    assert bursty["expected"]["tokens_per_s_total"]["mid"] == poisson["expected"]["tokens_per_s_total"]["mid"]
+
+
+def test_a_saturated_loop_with_assumed_settings_says_no_first_token_time(ask):
+    stated = ask(**REAL, workload=CLOSED | {"concurrency": 900}).json()
+    assumed = ask(**{k: v for k, v in REAL.items() if k != "memory"}, workload=CLOSED | {"concurrency": 900}).json()
+    assert stated["concurrency"]["saturated"]
+    assert stated["expected"]["ttft_s"]["mid"] > 1
+    assert assumed["expected"]["ttft_s"] is None
+    assert assumed["expected"]["reason"] == "kv_settings_assumed"
+    assert assumed["expected"]["tpot_s"]["mid"] > 0
+
+
+def test_what_does_not_fit_is_an_answer(ask):
+    answer = ask(model="llama-3-70b", gpu="l4", workload=CLOSED).json()
+    assert answer["feasible"] is False
+    assert answer["expected"]["tpot_s"] is None
+    assert answer["expected"]["reason"] == "does_not_fit"
+
+
+def test_an_accelerator_without_measured_kernels_has_only_a_ceiling(ask):
+    answer = ask(model="llama-3.1-8b", gpu="gaudi3", workload=CLOSED).json()
+    assert answer["ceiling"]["tpot_s"] > 0
+    assert answer["expected"]["tpot_s"] is None
+    assert answer["expected"]["reason"] == "missing-figure"
+
+
+def test_speculation_gains_at_batch_1_and_reverses_with_the_batch(ask):
+    def at(concurrency):
+        return ask(
+            **REAL,
+            workload=CLOSED | {"concurrency": concurrency},
+            speculative={"acceptance_rate": 0.6, "draft_tokens": 5, "draft_cost_ratio": 0.1},
+        ).json()["speculative"]
+
+    one, many = at(1), at(256)
+    assert one["speedup"] > 1 > many["speedup"]
+    assert 1 < many["reversal_batch_size"] <= 256
+    assert one["tokens_per_pass"] == pytest.approx((1 - 0.6**6) / 0.4)
+
+
+def test_a_cached_prefix_shortens_the_first_token_in_whole_blocks(ask):
+    cold = ask(**REAL, workload=CLOSED).json()
+    warm = ask(**REAL, workload=CLOSED | {"prefix_cache_hit_rate": 0.9}).json()
+    assert warm["expected"]["ttft_s"]["mid"] < cold["expected"]["ttft_s"]["mid"]
+    assert warm["prefill"]["flops"] < 0.2 * cold["prefill"]["flops"]
+
+
+def test_a_workload_is_needed(ask):
+    response = ask(**REAL)
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["pointer"] == "#/workload"
