@@ -63,7 +63,8 @@ def test_memory_figures_are_ordered_and_in_bytes(gpus):
     for gpu in gpus.values():
         assert gpu.memory_vendor_bytes % 10**9 == 0, gpu.slug
         if gpu.memory_driver_bytes and gpu.memory_visible_bytes:
-            assert 0.975 <= gpu.memory_visible_bytes / gpu.memory_driver_bytes <= 1.0, gpu.slug
+            # The RTX 5080 keeps 2.8 % to itself; no reading lies further from its driver.
+            assert 0.97 <= gpu.memory_visible_bytes / gpu.memory_driver_bytes <= 1.0, gpu.slug
 
 
 def test_visible_memory_not_read_anywhere_is_the_driver_figure_times_0_985_and_says_so(gpus):
