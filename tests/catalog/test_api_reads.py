@@ -45,7 +45,7 @@ def test_the_example_in_the_schema_is_what_the_service_answers(reader, shipped, 
         path = Path(examples.EXAMPLES_DIR) / f"{name}.json"
         path.write_bytes(orjson.dumps(shown, option=orjson.OPT_INDENT_2) + b"\n")
         examples.example.cache_clear()
-    assert shown == examples.example(name)
+    assert shown == examples.example(name), "run with AFORO_WRITE_EXAMPLES=1 to write the examples anew, and read them"
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
