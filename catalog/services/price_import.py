@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from simple_history.utils import bulk_create_with_history, bulk_update_with_history  # type: ignore[import-untyped]
+from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
 from catalog.models import ApiPrice, PriceList, Provider
 from catalog.models.pricing import Basis

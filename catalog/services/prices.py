@@ -17,6 +17,11 @@ _COPIED = (
 )  # fmt: skip
 
 
+def _because(row: ApiPrice, reason: str) -> None:
+    """Give the history its reason; django-simple-history reads it from the row."""
+    row.__dict__["_change_reason"] = reason
+
+
 def open_price(row: ApiPrice, *, reason: str = "") -> ApiPrice:
     """Store a new price after all checks.
 
@@ -28,7 +33,7 @@ def open_price(row: ApiPrice, *, reason: str = "") -> ApiPrice:
     with catalog_write():
         ApiPrice.objects.select_for_update().filter(provider=row.provider, model=row.model).first()
         row.full_clean()
-        row._change_reason = reason or _("Price opened")  # type: ignore[attr-defined]
+        _because(row, reason or _("Price opened"))
         row.save()
     return row
 
@@ -47,7 +52,7 @@ def close_price(row: ApiPrice, *, on: datetime.date, reason: str = "") -> ApiPri
             raise ValidationError({"effective_to": _("A closed price is not opened again: open another.")})
         row.effective_to = on
         row.full_clean()
-        row._change_reason = reason or _("Price closed")  # type: ignore[attr-defined]
+        _because(row, reason or _("Price closed"))
         row.save()
     return row
 
@@ -90,6 +95,6 @@ def void_price(row: ApiPrice, *, reason: str) -> ApiPrice:
             raise ValidationError({"voided_at": _("This price was voided before.")})
         row.voided_at = timezone.now()
         row.void_reason = reason
-        row._change_reason = reason  # type: ignore[attr-defined]
+        _because(row, reason)
         row.save()
     return row

@@ -95,7 +95,7 @@ def conversation_cost(
                     cached_tokens=found,
                     new_tokens=prompt - found,
                     hit_probability=hit,
-                    cost_without=without,
+                    cost_without=money.EXACT.normalize(without),
                     cost_with=money.round_physics(cost),
                     tier=price.tier.label,
                 )
@@ -106,7 +106,7 @@ def conversation_cost(
         saving = without_total - with_total
     return Conversation(
         turns=tuple(done),
-        cost_without=without_total,
+        cost_without=money.EXACT.normalize(without_total),
         cost_with=money.round_physics(with_total),
         saving=money.round_physics(saving),
         saving_fraction=money.to_physics(saving) / money.to_physics(without_total) if without_total else 0.0,

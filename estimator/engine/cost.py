@@ -106,7 +106,9 @@ def api_cost(
     lines = tuple(_line(prices, tier, meter(name), count * requests) for name, count in counts.items() if count)
     for line in lines:
         if line.amount is None and not partial:
-            raise UnpricedMeterError(line.reason or line.meter, meter=line.meter)
+            unpriced = UnpricedMeterError(line.reason or line.meter, meter=line.meter)
+            unpriced.field = meter(line.meter).usage_key
+            raise unpriced
     priced_total = money.total([line.amount for line in lines if line.amount is not None])
     return ApiCost(
         currency=prices.currency,

@@ -45,7 +45,7 @@ def to_physics(value: Decimal) -> float:
 
 def round_physics(amount: Decimal) -> Decimal:
     """Round money derived from physics to 9 significant digits, half even: the one rounding it ever gets."""
-    return _PHYSICS.plus(amount)
+    return EXACT.normalize(_PHYSICS.plus(amount))
 
 
 def money_from_physics(value: float) -> Decimal:
@@ -63,7 +63,7 @@ def priced(quantity: Decimal, unit_price: Decimal, unit_size: int) -> Decimal:
     """
     product = EXACT.multiply(quantity, unit_price)
     try:
-        return _EXACT_OR_RAISE.divide(product, Decimal(unit_size))
+        return EXACT.normalize(_EXACT_OR_RAISE.divide(product, Decimal(unit_size)))
     except Inexact:
         return _QUOTIENT.divide(product, Decimal(unit_size))
 
@@ -71,7 +71,7 @@ def priced(quantity: Decimal, unit_price: Decimal, unit_size: int) -> Decimal:
 def total(amounts: list[Decimal]) -> Decimal:
     """Exact sum of amounts of one currency."""
     with localcontext(EXACT):
-        return sum(amounts, start=Decimal(0))
+        return EXACT.normalize(sum(amounts, start=Decimal(0)))
 
 
 def money_text(amount: Decimal) -> str:

@@ -219,7 +219,8 @@ def prices_in_force(
         row for row in candidates if row.channel in (channel, STANDARD) and row.endpoint_class in (endpoint_class, "")
     ]
     # A tier of the standard list is a tier of every channel: a channel price without it is unknown there, not flat.
-    tiers: dict[Tier, dict[str, PriceRow]] = {BASE_TIER: {}} | {row.tier: {} for row in wanted}
+    tiers: dict[Tier, dict[str, PriceRow]] = {BASE_TIER: {}}
+    tiers.update((row.tier, {}) for row in wanted)
     for name in dict.fromkeys(row.meter for row in wanted):
         for row in _best([row for row in wanted if row.meter == name], channel, endpoint_class, instant):
             tiers[row.tier][meter(name).name] = row

@@ -171,12 +171,13 @@ class Saving:
     break_even: BreakEven
     prices: CachePrices
     requests: float | None = None
+    stored_per_token: Decimal | None = None
 
 
 def cost_without_cache(prices: CachePrices, prompt: Prompt) -> Decimal:
     """(P + S) · p_in + O · p_out per request, exact."""
     with localcontext(money.EXACT):
-        return prompt.prompt_tokens * prices.input + prompt.output_tokens * prices.output
+        return money.EXACT.normalize(prompt.prompt_tokens * prices.input + prompt.output_tokens * prices.output)
 
 
 def requests_in(arrivals: Arrivals, horizon_s: float | None) -> float | None:
@@ -209,8 +210,9 @@ def saving_with_ttl(
     cached = rules.cacheable_tokens(prompt.prefix_tokens)
     requests = requests_in(arrivals, horizon_s)
     without = cost_without_cache(price, prompt)
-    if rules.storage_price_per_mtok_hour is not None:
-        hit, per_token = 1.0, _stored_cost(price, rules.storage_price_per_mtok_hour, arrivals, requests, horizon_s)
+    stored = rules.storage_price_per_mtok_hour
+    if stored is not None:
+        hit, per_token = 1.0, _stored_cost(price, stored, arrivals, requests, horizon_s)
     else:
         hit = hit_probability(
             arrivals, ttl_s, refresh_on_hit=rules.refresh_on_hit, shards=shards, hit_quality=rules.hit_quality
@@ -233,6 +235,7 @@ def saving_with_ttl(
         break_even=break_even(price, rules, ttl_s, kind=arrivals.kind, shards=shards),
         prices=price,
         requests=requests,
+        stored_per_token=None if stored is None else per_token,
     )
 
 

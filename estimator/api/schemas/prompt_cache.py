@@ -1,0 +1,441 @@
+"""`estimates/prompt-cache/`: what caching a shared prefix saves with a provider's rules and a traffic."""
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from django.utils.translation import gettext as _
+from pydantic import Discriminator, Field, Tag
+
+from estimator.api.answers import Amount, Answer, ResponsePart, common_parts
+from estimator.api.endpoint import Asked, Endpoint
+from estimator.api.examples import WorkedExample
+from estimator.api.fields import WHOLE, Money, RequestBody, TokensOrNone, tag
+from estimator.api.schemas.cost import merged
+from estimator.api.schemas.prefix_reuse import PrefixReuse, PrefixReusePart, reuse_answer
+from estimator.api.schemas.price_part import ApiCostPart
+from estimator.api.schemas.self_hosted_part import in_part
+from estimator.engine.cache_conversation import Conversation, Turn
+from estimator.engine.cache_policy import ArrivalKind, Arrivals, CacheRules
+from estimator.engine.explain import Step
+from estimator.engine.prompt_cache import BreakEven, Prompt, Saving
+from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.plan import Resolved
+from estimator.resolvers.prices import ResolvedPolicy, price_provenance, resolve_policy, resolve_price
+from estimator.services.cache_saving import CacheAnswer, CacheQuestion, cache_answer, per_hour
+
+Seconds = Annotated[int, Field(ge=1, le=10_000_000), WHOLE]
+
+
+class CachedApiPart(ApiCostPart):
+    """The prices; `usage` and the rest of a bill are not needed here."""
+
+    usage: dict[str, float] = Field(default={}, description="Not used here: the lengths are those of the request.")
+
+
+class ArrivalsPart(RequestBody):
+    """Requests that share the prefix, in one cache scope."""
+
+    kind: Literal["poisson", "regular", "recorded"] = Field(
+        default="poisson", description="poisson: at random; regular: evenly spaced; recorded: at times_s."
+    )
+    requests_per_hour: Annotated[float, Field(gt=0, le=1e9)] | None = Field(
+        default=None, description="Mean rate of poisson and regular arrivals, requests per hour."
+    )
+    times_s: Annotated[list[Annotated[float, Field(ge=0, le=1e12)]], Field(min_length=1, max_length=20_000)] | None = (
+        Field(default=None, description="Times of recorded requests in ascending order, seconds.")
+    )
+
+    def arrivals(self) -> Arrivals:
+        """The arrivals as the engine takes them."""
+        return Arrivals(
+            kind=ArrivalKind(self.kind), requests_per_hour=self.requests_per_hour, times_s=tuple(self.times_s or ())
+        )
+
+
+class TurnPart(RequestBody):
+    """What a turn of a growing conversation adds."""
+
+    input_tokens: TokensOrNone = Field(description="The user's text, tokens.")
+    output_tokens: TokensOrNone = Field(description="The answer, tokens.")
+
+
+class PolicyPart(RequestBody):
+    """Cache rules stated in the request."""
+
+    ttls_s: Annotated[list[Seconds], Field(max_length=20)] = Field(
+        default=[], description="Times to live on offer, seconds; those of the write meters when empty."
+    )
+    refresh_on_hit: bool = Field(default=True, description="A hit starts the life anew; false: fixed expiry.")
+    min_tokens: TokensOrNone = Field(default=0, description="Shortest prefix that is cached, tokens.")
+    granularity_tokens: Annotated[int, Field(ge=1, le=1_000_000), WHOLE] = Field(
+        default=1, description="Cached lengths are multiples of this, tokens."
+    )
+    storage_price_per_mtok_hour: Money | None = Field(
+        default=None, description="Price of keeping a million tokens for an hour; null: storage is free."
+    )
+    hit_quality: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=1.0, description="Share of live entries that are really found, above 0 to 1."
+    )
+
+    def rules(self) -> CacheRules:
+        """The rules as the engine takes them."""
+        storage = self.storage_price_per_mtok_hour
+        return CacheRules(
+            ttls_s=tuple(dict.fromkeys(self.ttls_s)),
+            refresh_on_hit=self.refresh_on_hit,
+            min_tokens=self.min_tokens,
+            granularity_tokens=self.granularity_tokens,
+            storage_price_per_mtok_hour=None if storage is None else Decimal(storage),
+            hit_quality=self.hit_quality,
+            ttl_settable=True,
+        )
+
+
+def _kind_of_policy(value: Any) -> str:
+    return tag("slug") if isinstance(value, str) else tag("stated")
+
+
+# No error context here: with one the union could not be joined with None.
+Policy = Annotated[
+    Annotated[str, Field(min_length=1, max_length=100), Tag(tag("slug"))] | Annotated[PolicyPart, Tag(tag("stated"))],
+    Discriminator(_kind_of_policy),
+]
+
+
+class PromptCacheRequest(RequestBody):
+    """Exactly one of `api` and `self_hosted`, and the shape of the traffic."""
+
+    api: CachedApiPart | None = Field(default=None, description="The API whose bill is meant.")
+    self_hosted: PrefixReusePart | None = Field(
+        default=None, description="One's own engine with a prefix cache: time and room gained, never an API saving."
+    )
+    prefix_tokens: TokensOrNone = Field(description="Part of the prompt that requests share, at its start, tokens.")
+    suffix_tokens: TokensOrNone = Field(default=0, description="The rest of the prompt, tokens.")
+    output_tokens: TokensOrNone = Field(default=0, description="The answer, tokens.")
+    variable_part_first: bool = Field(
+        default=False, description="true: something that changes comes before the shared part; nothing is then found."
+    )
+    ttl_s: Seconds | None = Field(default=None, description="Time to live to use, seconds; all on offer when null.")
+    arrivals: ArrivalsPart | None = Field(default=None, description="Requests for this prefix; needed for an API.")
+    shards: Annotated[int, Field(ge=1, le=100_000), WHOLE] = Field(
+        default=1, description="Caches requests are spread over that do not share entries, count."
+    )
+    horizon_s: Annotated[float, Field(gt=0, le=1e10)] | None = Field(
+        default=None, description="Length of a campaign with its cold start, seconds; steady state when null."
+    )
+    turns: Annotated[list[TurnPart], Field(min_length=1, max_length=2000)] | None = Field(
+        default=None,
+        description="A conversation that grows turn by turn after prefix_tokens; costs are then of the whole of it.",
+    )
+    policy: Policy | None = Field(
+        default=None, description="Cache rules, or the slug of a cache policy; the provider's when null."
+    )
+
+
+class CacheBreakEven(ResponsePart):
+    """Where caching starts to pay; 0 means it always does."""
+
+    requests_per_hour: float | None = Field(
+        description="Rate from which it pays, requests per hour; null with a reason."
+    )
+    hit_rate: float | None = Field(description="Share of hits from which it pays, 0 to 1; null with a reason.")
+    reads_per_write: float | None = Field(description="Reads that pay for one write; null with a reason.")
+    reads_per_write_whole: int | None = Field(description="The same in whole reads, count.")
+    reason: str | None = Field(description="Why a figure is null.")
+
+    @classmethod
+    def of(cls, found: BreakEven) -> "CacheBreakEven":
+        """The answer's form."""
+        return cls(
+            requests_per_hour=found.requests_per_hour,
+            hit_rate=found.hit_rate,
+            reads_per_write=found.reads_per_write,
+            reads_per_write_whole=found.reads_per_write_whole,
+            reason=found.reason,
+        )
+
+
+class CacheByTtl(ResponsePart):
+    """The same figures for one time to live."""
+
+    ttl_s: int = Field(description="Time to live, seconds.")
+    hit_probability: float = Field(description="Share of requests that find the prefix, 0 to 1.")
+    cost_with: Amount = Field(description="Cost with the cache.")
+    saving: Amount = Field(description="cost_without − cost_with.")
+    saving_fraction: float = Field(description="Saving over cost_without; negative when it costs more.")
+    break_even: CacheBreakEven
+    write_billed_as: str = Field(description="Meter whose price bills the writes.")
+
+
+class CacheTurn(ResponsePart):
+    """One turn of a growing conversation."""
+
+    turn: int = Field(description="Number of the turn, from 1.")
+    prompt_tokens: int = Field(description="Whole prompt of the turn, tokens.")
+    cached_tokens: int = Field(description="Tokens found in the cache when it hits.")
+    new_tokens: int = Field(description="Tokens new since the turn before.")
+    hit_probability: float = Field(description="Chance that the turn finds its cache, 0 to 1.")
+    cost_without: Amount = Field(description="Cost of the turn without a cache.")
+    cost_with: Amount = Field(description="Expected cost of the turn with the cache.")
+    tier: str = Field(description="Tier of the price list at this length.")
+
+
+class PromptCacheAnswer(Answer):
+    """Costs with and without the cache, per request or of the conversation."""
+
+    per: Literal["request", "conversation"] = Field(description="What the amounts are for.")
+    price: str | None = Field(description="Slug of the prices; null for stated ones or self-hosting.")
+    policy: str | None = Field(description="Slug of the cache policy; null for stated rules.")
+    currency: str | None = Field(description="ISO 4217 code of the amounts; null for self-hosting.")
+    tier: str | None = Field(description="Tier that bills the request, by its total prompt.")
+    ttl_s: int | None = Field(
+        description="Time to live of the figures here: the cheapest, or the one asked for, seconds."
+    )
+    cached_tokens: int | None = Field(description="Tokens of the prefix the cache takes.")
+    requests: float | None = Field(description="Requests of the horizon or the record; null in steady state.")
+    cost_without: Amount | None = Field(description="Cost without a cache, exact; null for self-hosting.")
+    cost_with: Amount | None = Field(description="Expected cost with the cache; null for self-hosting.")
+    saving: Amount | None = Field(description="cost_without − cost_with; null for self-hosting.")
+    saving_fraction: float | None = Field(description="Saving over cost_without; negative when caching costs more.")
+    saving_per_hour: Amount | None = Field(description="Saving of an hour of this traffic; null for conversations.")
+    hit_probability: float | None = Field(description="Share of requests that find the prefix, 0 to 1.")
+    break_even: CacheBreakEven | None = Field(description="Where caching starts to pay; null for self-hosting.")
+    by_ttl: list[CacheByTtl] = Field(description="Every time to live on offer, or the one asked for.")
+    reasons: list[str] = Field(
+        description=(
+            "Why there is no saving: below_minimum, below_granularity, no_shared_prefix, variable_part_first, "
+            "costs_more_than_it_saves."
+        )
+    )
+    suggestions: list[str] = Field(description="What would save more.")
+    reordering_worth: Amount | None = Field(
+        description="Saving per request if the shared part came first; null where it does."
+    )
+    turns: list[CacheTurn] = Field(description="The turns of a growing conversation.")
+    self_hosted: PrefixReuse | None = Field(description="Time and room gained on one's own engine; null for an API.")
+
+
+def answer_prompt_cache(body: PromptCacheRequest, asked: Asked) -> PromptCacheAnswer:
+    """The answer to a request.
+
+    Raises:
+        ResolutionError: Not exactly one of api and self_hosted, or faults of the parts.
+    """
+    if (body.api is None) == (body.self_hosted is None):
+        code: Literal["required", "ambiguous"] = "required" if body.api is None else "ambiguous"
+        raise ResolutionError([Issue(path=(), code=code, detail=_("Give exactly one of api and self_hosted."))])
+    if body.api is not None:
+        return _api(body, body.api, asked)
+    return _self_hosted(body, asked)
+
+
+def _api(body: PromptCacheRequest, part: CachedApiPart, asked: Asked) -> PromptCacheAnswer:
+    if body.arrivals is None:
+        raise ResolutionError([Issue(path=("arrivals",), code="required", detail=_("Needed for the hit probability."))])
+    price = in_part("api", lambda: resolve_price(part.price_choice(), asked.facts))
+    stated = body.policy.rules() if isinstance(body.policy, PolicyPart) else body.policy
+    policy = resolve_policy(price, stated, body.ttl_s)
+    arrivals = body.arrivals.arrivals()
+    question = CacheQuestion(
+        prompt=_prompt(body),
+        arrivals=arrivals,
+        turns=tuple(Turn(input_tokens=t.input_tokens, output_tokens=t.output_tokens) for t in body.turns or ()),
+        ttl_s=body.ttl_s,
+        variable_part_first=body.variable_part_first,
+        shards=body.shards,
+        horizon_s=body.horizon_s,
+    )
+    found = cache_answer(price.prices, policy.rules, question)
+    used = price.prices.tiers.get(found.estimate.best.prices.tier, {})
+    references = {row.reference: f"api.price.{name}" for name, row in used.items() if name in _billed(found)}
+    resolved = [price, price_provenance(price, asked.facts, references), policy, _notes(body, found)]
+    steps: list[Step] = found.explain(question.prompt, price.prices.currency) if asked.explain else []
+    common = common_parts(
+        merged(resolved), catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain
+    )
+    return PromptCacheAnswer(**common, **_figures(body, found, policy, arrivals), price=price.slug,
+                             currency=price.prices.currency, self_hosted=None)  # fmt: skip
+
+
+def _billed(found: CacheAnswer) -> set[str]:
+    return {"input", "output", "cache_read", *(item.prices.write_billed_as for item in found.estimate.by_ttl)}
+
+
+def _prompt(body: PromptCacheRequest) -> Prompt:
+    if body.turns:
+        first = body.turns[0]
+        return Prompt(
+            prefix_tokens=body.prefix_tokens, suffix_tokens=first.input_tokens, output_tokens=first.output_tokens
+        )
+    return Prompt(prefix_tokens=body.prefix_tokens, suffix_tokens=body.suffix_tokens, output_tokens=body.output_tokens)
+
+
+def _notes(body: PromptCacheRequest, found: CacheAnswer) -> Resolved:
+    warnings = list(found.estimate.warnings)
+    left_out = [_("the limit on blocks searched before a mark"), _("entries dropped before their time to live")]
+    if body.turns and (body.suffix_tokens or body.output_tokens):
+        warnings.append(_("With turns, suffix_tokens and output_tokens are not used: each turn has its own."))
+    return Resolved(warnings=tuple(warnings), not_modelled=tuple(left_out))
+
+
+def _figures(
+    body: PromptCacheRequest, found: CacheAnswer, policy: ResolvedPolicy, arrivals: Arrivals
+) -> dict[str, object]:
+    best = found.estimate.best
+    conversation = found.best_conversation
+    ttl_s, talk = conversation or (best.ttl_s, None)
+    costs: Saving | Conversation = talk or best
+    reasons = _conversation_reasons(found, talk) if talk else list(found.estimate.reasons)
+    return {
+        "per": "conversation" if talk else "request",
+        "policy": policy.slug,
+        "tier": talk.turns[-1].tier if talk else best.prices.tier.label,
+        "ttl_s": ttl_s,
+        "cached_tokens": talk.turns[-1].cached_tokens if talk else best.cached_tokens,
+        "requests": float(len(talk.turns)) if talk else best.requests,
+        "cost_without": costs.cost_without,
+        "cost_with": costs.cost_with,
+        "saving": costs.saving,
+        "saving_fraction": costs.saving_fraction,
+        "saving_per_hour": None if talk else per_hour(best.saving, arrivals),
+        "hit_probability": talk.turns[-1].hit_probability if talk else best.hit_probability,
+        "break_even": CacheBreakEven.of(best.break_even),
+        "by_ttl": _by_ttl(found),
+        "reasons": reasons,
+        "suggestions": _suggestions(body, found),
+        "reordering_worth": found.estimate.reordering_worth,
+        "turns": [_turn(turn) for turn in talk.turns] if talk else [],
+    }
+
+
+def _conversation_reasons(found: CacheAnswer, talk: Conversation) -> list[str]:
+    if "variable_part_first" in found.estimate.reasons:
+        return ["variable_part_first"]
+    if talk.saving < 0:
+        return ["costs_more_than_it_saves"]
+    return ["below_minimum"] if talk.saving == 0 and not any(turn.cached_tokens for turn in talk.turns) else []
+
+
+def _by_ttl(found: CacheAnswer) -> list[CacheByTtl]:
+    talks = dict(found.conversations)
+    rows = []
+    for item in found.estimate.by_ttl:
+        talk = talks.get(item.ttl_s or 0)
+        costs: Saving | Conversation = talk or item
+        rows.append(
+            CacheByTtl(
+                ttl_s=item.ttl_s or 0,
+                hit_probability=talk.turns[-1].hit_probability if talk else item.hit_probability,
+                cost_with=costs.cost_with,
+                saving=costs.saving,
+                saving_fraction=costs.saving_fraction,
+                break_even=CacheBreakEven.of(item.break_even),
+                write_billed_as=item.prices.write_billed_as,
+            )
+        )
+    return rows
+
+
+def _suggestions(body: PromptCacheRequest, found: CacheAnswer) -> list[str]:
+    texts = []
+    worth = found.estimate.reordering_worth
+    if worth:
+        texts.append(_("Put what changes (dates, names, the question) after the shared part."))
+    if "below_minimum" in found.estimate.reasons:
+        texts.append(
+            _("Prefixes this short are not cached: move more of the stable text to the front, or leave it be.")
+        )
+    if "costs_more_than_it_saves" in found.estimate.reasons:
+        texts.append(_("At this rate writes cost more than hits save: leave the marks out, or pool the traffic."))
+    if body.shards > 1 and found.estimate.best.saving >= 0:
+        texts.append(_("Route requests with the same prefix to the same cache."))
+    return texts
+
+
+def _turn(turn: object) -> CacheTurn:
+    return CacheTurn.model_validate(turn, from_attributes=True)
+
+
+def _self_hosted(body: PromptCacheRequest, asked: Asked) -> PromptCacheAnswer:
+    part = body.self_hosted
+    assert part is not None  # noqa: S101  checked by the caller
+    reuse, resolved, steps = in_part(
+        "self_hosted", lambda: reuse_answer(part, _prompt(body), body.variable_part_first, asked)
+    )
+    common = common_parts(
+        merged(resolved), catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain
+    )
+    nothing = dict.fromkeys(
+        ("price", "policy", "currency", "tier", "ttl_s", "requests", "cost_without", "cost_with", "saving",
+         "saving_fraction", "saving_per_hour", "break_even", "reordering_worth")
+    )  # fmt: skip
+    return PromptCacheAnswer.model_validate(
+        common | nothing | {
+            "per": "request", "cached_tokens": reuse.cached_tokens, "hit_probability": reuse.hit_probability,
+            "by_ttl": [], "reasons": ["variable_part_first"] if body.variable_part_first else [],
+            "suggestions": [_("Put what changes after the shared part.")] if body.variable_part_first else [],
+            "turns": [], "self_hosted": reuse,
+        }
+    )  # fmt: skip
+
+
+ENDPOINT = Endpoint(
+    slug="prompt-cache",
+    summary="What prompt caching saves with a prefix, a traffic and a provider's rules",
+    description=(
+        "Per request in steady state: P · (h · read + (1 − h) · write) + S · input + O · output against "
+        "(P + S) · input + O · output. h is 1 − exp(−r·T) for random arrivals where hits refresh and r·T / (1 + r·T) "
+        "for a fixed expiry. A horizon adds the cold start; turns make a growing conversation; storage paid by the "
+        "hour is held all the time. Self-hosted: prefill time and room gained, never called an API saving."
+    ),
+    request=PromptCacheRequest,
+    response=PromptCacheAnswer,
+    answer=answer_prompt_cache,
+    examples=(
+        WorkedExample(
+            name="shared-instructions",
+            summary="20,000 shared tokens, 30 requests an hour, Claude Opus 5.5",
+            body={
+                "api": {"price": "anthropic-claude-opus-5-5", "on": "2026-11-29"},
+                "prefix_tokens": 20000,
+                "suffix_tokens": 1000,
+                "output_tokens": 500,
+                "arrivals": {"kind": "poisson", "requests_per_hour": 30},
+            },
+            explain=True,
+        ),
+        WorkedExample(
+            name="variable-part-first",
+            summary="A date at the start of the prompt defeats the cache",
+            body={
+                "api": {
+                    "price": {
+                        "currency": "USD",
+                        "meters": {"input": "3", "output": "15", "cache_read": "0.3", "cache_write_5m": "3.75"},
+                    }
+                },
+                "prefix_tokens": 20000,
+                "suffix_tokens": 1000,
+                "output_tokens": 500,
+                "variable_part_first": True,
+                "arrivals": {"requests_per_hour": 60},
+            },
+        ),
+        WorkedExample(
+            name="conversation",
+            summary="Three turns on top of 8,000 tokens, a turn a minute",
+            body={
+                "api": {
+                    "price": {
+                        "currency": "USD",
+                        "meters": {"input": "4", "output": "20", "cache_read": "0.2", "cache_write_5m": "5"},
+                    }
+                },
+                "prefix_tokens": 8000,
+                "turns": [{"input_tokens": 300, "output_tokens": 400}] * 3,
+                "arrivals": {"kind": "regular", "requests_per_hour": 60},
+            },
+            explain=True,
+        ),
+    ),
+)

@@ -1,0 +1,73 @@
+"""The bill of an API usage, with its working."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from estimator.engine.cost import ApiCost, CostLine, UsageConvention, api_cost
+from estimator.engine.explain import Step
+from estimator.resolvers.prices import ResolvedPrice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """A bill and where its prices are from."""
+
+    cost: ApiCost
+    price: ResolvedPrice
+
+    @property
+    def references(self) -> dict[str, str]:
+        """Reference of each price row used → its name in the answer."""
+        return {line.reference: f"api.lines.{line.meter}" for line in self.cost.lines if line.reference}
+
+    def explain(self) -> list[Step]:
+        """Each line as quantity · unit_price / unit_size, then their sum."""
+        steps = [self._line(line) for line in self.cost.lines if line.amount is not None]
+        if self.cost.total is not None and steps:
+            names = [f"line_{number}" for number in range(1, len(steps) + 1)]
+            amounts = [line.amount for line in self.cost.lines if line.amount is not None]
+            steps.append(
+                Step.worked(
+                    name="total",
+                    formula=" + ".join(names),
+                    values=dict(zip(names, amounts, strict=True)),
+                    value=self.cost.total,
+                    unit=self.cost.currency,
+                    source="sum of disjoint meters: every token is billed by one of them",
+                )
+            )
+        return steps
+
+    def _line(self, line: CostLine) -> Step:
+        source = f"catalog: {self.price.slug}, {line.tier}" if self.price.slug else f"request, {line.tier}"
+        return Step.worked(
+            name=f"amount_{line.meter}",
+            formula="quantity · unit_price / unit_size",
+            values={
+                "quantity": line.quantity,
+                "unit_price": line.unit_price or Decimal(0),
+                "unit_size": line.unit_size or 1,
+            },
+            value=line.amount or Decimal(0),
+            unit=self.cost.currency,
+            source=source,
+        )
+
+
+def bill_usage(
+    price: ResolvedPrice,
+    usage: Mapping[str, Decimal],
+    *,
+    convention: UsageConvention,
+    requests: Decimal,
+    partial: bool,
+) -> Bill:
+    """The bill of `requests` requests of one usage.
+
+    Raises:
+        UnpricedMeterError: A used meter has no price and `partial` is off.
+        InvalidInputError: The counts contradict one another.
+    """
+    cost = api_cost(price.prices, usage, convention=convention, requests=requests, partial=partial)
+    return Bill(cost=cost, price=price)

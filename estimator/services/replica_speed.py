@@ -1,0 +1,104 @@
+"""How fast one replica of a plan is: the figures that money needs, from the same evaluation as estimates/throughput."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.codes import MODE_CODES, Reason
+from estimator.engine.errors import MissingFigureError
+from estimator.engine.prepared import Key, PreparedKey, prepare
+from estimator.engine.specs import Workload
+from estimator.engine.sweep import Rows, Sweep
+from estimator.resolvers.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaSpeed:
+    """Rates of one replica at the plan's load; `low` is the slow end of the band.
+
+    `prefill_time_share` is requests_per_s · prefill_s, the share of busy time spent on prompts; None where no request
+    rate is defined (a single decode step). `reason` says why there are no figures.
+    """
+
+    tokens_per_s_output_low: float | None
+    tokens_per_s_output: float | None
+    tokens_per_s_output_high: float | None
+    requests_per_s: float | None
+    prefill_s: float | None
+    ttft_s: float | None
+    tpot_s: float | None
+    basis: str
+    reason: str | None = None
+
+    @property
+    def prefill_time_share(self) -> float | None:
+        """Share of busy time spent on prompts, at most 1."""
+        if self.requests_per_s is None or self.prefill_s is None:
+            return None
+        return min(self.requests_per_s * self.prefill_s, 1.0)
+
+
+def prepared_plan(plan: Plan) -> PreparedKey:
+    """The plan's replica with its constants folded, ready for any load."""
+    return prepare(
+        Key(
+            architecture=plan.model.architecture,
+            gpu=plan.gpu.spec,
+            engine=plan.engine,
+            precision=plan.precision,
+            parallelism=plan.parallelism,
+            memory_utilization=plan.memory.utilization,
+            max_num_seqs=plan.memory.max_num_seqs,
+            max_batched_tokens=plan.memory.max_batched_tokens,
+        )
+    )
+
+
+def rows_of(workload: Workload, **more: Any) -> Rows:
+    """Rows of one workload; `more` replaces fields by arrays."""
+    values: dict[str, Any] = {
+        "key": 0,
+        "mode": MODE_CODES[workload.mode],
+        "input_tokens": float(workload.input_tokens),
+        "output_tokens": float(workload.output_tokens),
+        "concurrency": float(workload.concurrency),
+        "context_tokens": np.nan if workload.context_tokens is None else float(workload.context_tokens),
+        "prefix_cache_hit_rate": workload.prefix_cache_hit_rate,
+        "requests_per_s": np.nan if workload.requests_per_s is None else workload.requests_per_s,
+        "burstiness_cv": workload.burstiness_cv,
+    }
+    return Rows(**(values | more))
+
+
+def replica_speed(plan: Plan) -> ReplicaSpeed:
+    """Speed of one replica under the plan's workload.
+
+    Raises:
+        MissingFigureError: The plan has no workload.
+    """
+    if plan.workload is None:
+        raise MissingFigureError("tokens_per_s_output, or a workload to compute it for", field="workload")
+    prepared = prepared_plan(plan)
+    columns = Sweep([prepared]).evaluate(_one_row(rows_of(plan.workload)))
+    reason = Reason(int(columns["reason"][0]))
+    return ReplicaSpeed(
+        tokens_per_s_output_low=_figure(columns, "tokens_per_s_total_low"),
+        tokens_per_s_output=_figure(columns, "tokens_per_s_total_mid"),
+        tokens_per_s_output_high=_figure(columns, "tokens_per_s_total_high"),
+        requests_per_s=_figure(columns, "requests_per_s_mid"),
+        prefill_s=_figure(columns, "prefill_s"),
+        ttft_s=_figure(columns, "ttft_s_mid"),
+        tpot_s=_figure(columns, "tpot_s_mid"),
+        basis=str(prepared.basis),
+        reason=None if reason is Reason.NONE else reason.label,
+    )
+
+
+def _one_row(rows: Rows) -> Rows:
+    return Rows(**{name: np.atleast_1d(getattr(rows, name)) for name in rows.__slots__})
+
+
+def _figure(columns: dict[str, Any], name: str) -> float | None:
+    value = float(columns[name][0])
+    return value if np.isfinite(value) else None

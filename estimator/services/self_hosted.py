@@ -1,0 +1,213 @@
+"""Cost of tokens from one's own GPUs: per million, per request, hour and month, with the working."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+
+from estimator.engine import money
+from estimator.engine.errors import InvalidInputError
+from estimator.engine.explain import Step
+from estimator.engine.self_hosted_cost import (
+    HOURS_PER_MONTH,
+    Allocation,
+    Billing,
+    SplitCost,
+    Yield,
+    cost_per_mtok,
+    electricity_per_hour,
+    split_cost,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machines:
+    """What is paid for: GPUs, their price an hour, and how hours are billed."""
+
+    price_per_gpu_hour: Decimal
+    currency: str
+    gpus: int
+    billing: Billing = Billing.RESERVED
+    load_fraction: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.load_fraction <= 1:
+            raise InvalidInputError("load_fraction is above 0 and at most 1", field="load_fraction")
+
+    @property
+    def cost_per_hour(self) -> Decimal:
+        """Price of an hour of all GPUs while they run, exact."""
+        with localcontext(money.EXACT):
+            return self.price_per_gpu_hour * self.gpus
+
+    @property
+    def billed_share(self) -> float:
+        """Share of the month's hours that are billed: all of them, or with scale to zero the busy ones."""
+        return self.load_fraction if self.billing is Billing.SCALE_TO_ZERO else 1.0
+
+    @property
+    def productive_share(self) -> float:
+        """Share of billed time that makes tokens."""
+        return 1.0 if self.billing is Billing.SCALE_TO_ZERO else self.load_fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerUse:
+    """Electricity of owned hardware: boards' TDP in W, the site's PUE, price of a kWh."""
+
+    tdp_w: float
+    pue: float
+    price_per_kwh: Decimal
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Electricity:
+    """Electricity alone, an upper bound at TDP; money of the power's currency."""
+
+    currency: str
+    cost_per_hour: Decimal
+    cost_per_month: Decimal
+    kwh_per_month: float
+    cost_per_mtok_output: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfHostedCost:
+    """Money of one basis; `usage` is the other figure, at full load, never to be held against an API's price."""
+
+    machines: Machines
+    made: Yield
+    allocation: Allocation
+    split: SplitCost
+    cost_per_mtok_output: Decimal
+    cost_per_mtok_output_low: Decimal | None
+    cost_per_mtok_output_high: Decimal | None
+    cost_per_mtok_input: Decimal | None
+    cost_per_mtok_cached_input: Decimal | None
+    cost_per_mtok_blended: Decimal | None
+    cost_per_request: Decimal | None
+    cost_per_hour: Decimal
+    cost_per_month: Decimal
+    usage_cost_per_mtok_output: Decimal
+    reasons: dict[str, str] = field(default_factory=dict)
+    electricity: Electricity | None = None
+
+    @property
+    def basis(self) -> str:
+        """`reservation`: held hours are paid whatever the load; `usage`: only busy time is paid."""
+        return "usage" if self.machines.billing is Billing.SCALE_TO_ZERO else "reservation"
+
+    def explain(self) -> list[Step]:
+        """Hour, tokens of an hour, cost per million, month."""
+        currency, hour = self.machines.currency, self.machines.cost_per_hour
+        tokens = self.made.tokens_per_s_output
+        steps = [
+            Step.worked(
+                name="cost_per_hour",
+                formula="price_per_gpu_hour · gpus",
+                values={"price_per_gpu_hour": self.machines.price_per_gpu_hour, "gpus": self.machines.gpus},
+                value=hour,
+                unit=currency,
+                source="price of the machines",
+            )
+        ]
+        if self.allocation is Allocation.ALL_TO_OUTPUT:
+            steps.append(
+                Step.worked(
+                    name="cost_per_mtok_output",
+                    formula="cost_per_hour / (tokens_per_s_output · 3600 · productive_share) · 1000000",
+                    values={
+                        "cost_per_hour": hour,
+                        "tokens_per_s_output": tokens,
+                        "productive_share": self.machines.productive_share,
+                    },
+                    value=self.cost_per_mtok_output,
+                    unit=currency,
+                    source="definition; utilisation divides tokens, it never lowers the bill of held machines",
+                )
+            )
+        steps.append(
+            Step.worked(
+                name="cost_per_month",
+                formula="cost_per_hour · 730 · billed_share",
+                values={"cost_per_hour": hour, "billed_share": self.machines.billed_share},
+                value=self.cost_per_month,
+                unit=currency,
+                source="730 h a month: 8,760 h a year / 12",
+            )
+        )
+        return steps
+
+
+def self_hosted_cost(
+    machines: Machines,
+    made: Yield,
+    *,
+    allocation: Allocation = Allocation.ALL_TO_OUTPUT,
+    output_input_cost_ratio: float | None = None,
+    tokens_per_s_band: tuple[float, float] | None = None,
+    power: PowerUse | None = None,
+) -> SelfHostedCost:
+    """All money figures of the machines for what they produce.
+
+    Args:
+        machines: GPUs, price, billing and load.
+        made: Tokens per second of all GPUs together, lengths and cached share.
+        allocation: How an hour is split over input and output tokens.
+        output_input_cost_ratio: For the allocation by ratio.
+        tokens_per_s_band: Slow and fast end of the output rate; the ends of the cost are their reciprocals.
+        power: Electricity of owned hardware, answered beside the price, never added to a rent.
+
+    Raises:
+        MissingFigureError: The allocation needs figures that are not there.
+    """
+    hour = money.to_physics(machines.cost_per_hour)
+    split = split_cost(
+        hour,
+        made,
+        load_fraction=machines.productive_share,
+        allocation=allocation,
+        output_input_cost_ratio=output_input_cost_ratio,
+    )
+    with localcontext(money.EXACT):
+        month = (machines.cost_per_hour * HOURS_PER_MONTH * money.from_physics(machines.billed_share)).normalize()
+    share = machines.productive_share
+    factor = split.output / float(cost_per_mtok(hour, made.tokens_per_s_output, share)) if hour else 1.0
+    low, high = tokens_per_s_band or (None, None)
+    return SelfHostedCost(
+        machines=machines,
+        made=made,
+        allocation=allocation,
+        split=split,
+        cost_per_mtok_output=money.money_from_physics(split.output),
+        cost_per_mtok_output_low=_money(float(cost_per_mtok(hour, high, share)) * factor if high else None),
+        cost_per_mtok_output_high=_money(float(cost_per_mtok(hour, low, share)) * factor if low else None),
+        cost_per_mtok_input=_money(split.input),
+        cost_per_mtok_cached_input=_money(split.cached_input),
+        cost_per_mtok_blended=_money(split.blended),
+        cost_per_request=_money(split.per_request),
+        cost_per_hour=machines.cost_per_hour,
+        cost_per_month=month,
+        usage_cost_per_mtok_output=money.money_from_physics(split.output * share),
+        reasons=split.reasons,
+        electricity=None if power is None else _electricity(power, machines, made),
+    )
+
+
+def _money(value: float | None) -> Decimal | None:
+    return None if value is None else money.money_from_physics(value)
+
+
+def _electricity(power: PowerUse, machines: Machines, made: Yield) -> Electricity:
+    per_hour = electricity_per_hour(
+        gpus=machines.gpus, tdp_w=power.tdp_w, pue=power.pue, price_per_kwh=money.to_physics(power.price_per_kwh)
+    )
+    hours = HOURS_PER_MONTH * machines.billed_share
+    return Electricity(
+        currency=power.currency,
+        cost_per_hour=money.money_from_physics(per_hour),
+        cost_per_month=money.money_from_physics(per_hour * hours),
+        kwh_per_month=machines.gpus * power.tdp_w / 1000 * power.pue * hours,
+        cost_per_mtok_output=money.money_from_physics(
+            float(cost_per_mtok(per_hour, made.tokens_per_s_output, machines.productive_share))
+        ),
+    )
