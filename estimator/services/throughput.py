@@ -13,7 +13,7 @@ from estimator.engine.sweep import Sweep
 from estimator.engine.work import Work, decode_work, prefill_work
 from estimator.resolvers.plan import Plan
 from estimator.services.throughput_figures import SpeedFigures, figures_at
-from estimator.services.throughput_plan import draft_key, prepared_key, rows_of, workload_of
+from estimator.services.throughput_plan import CacheBudget, cache_budget, draft_key, prepared_key, rows_of, workload_of
 from estimator.services.throughput_targets import TargetResult, targets_met
 
 _DOUBLED = np.array([float(2**power) for power in range(13)])
@@ -40,6 +40,7 @@ class Throughput:
     plan: Plan
     workload: Workload
     prepared: PreparedKey
+    budget: CacheBudget
     figures: SpeedFigures
     rows: tuple[SpeedFigures, ...]
     targets: TargetResult | None
@@ -95,7 +96,8 @@ def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Thr
         EngineError: a format or figure the engine does not know.
     """
     workload = workload_of(plan)
-    prepared = prepared_key(plan, kv_settings_assumed=kv_settings_assumed)
+    budget = cache_budget(plan)
+    prepared = prepared_key(plan, budget, kv_settings_assumed=kv_settings_assumed)
     sweep = Sweep([prepared])
     sizes = np.array([float(workload.concurrency), *map(float, plan.batch_sizes)])
     columns = sweep.evaluate(rows_of(workload, sizes))
@@ -106,6 +108,7 @@ def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Thr
         plan=plan,
         workload=workload,
         prepared=prepared,
+        budget=budget,
         figures=figures,
         rows=rows,
         targets=targets,

@@ -7,31 +7,38 @@ import numpy as np
 
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.memory_fit import memory_fit
 from estimator.engine.prepared import Key, PreparedKey, prepare
 from estimator.engine.specs import Workload, WorkloadMode
 from estimator.engine.sweep import Rows
 from estimator.resolvers.plan import Plan, ResolvedModel
+from estimator.services.memory_plan import load_of, memory_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheBudget:
-    """Bytes of one rank that the engine gives to the KV cache, None for the profile's rule; and what that rests on."""
+    """Bytes of one rank that the engine gives to the KV cache, None for the speed profile's rule; what it rests on."""
 
     bytes_per_rank: float | None
-    observed: bool = False
+    basis: str
+
+    @property
+    def observed(self) -> bool:
+        """Whether a server printed it."""
+        return self.basis == "observed"
 
 
-def prepared_key(plan: Plan, *, kv_settings_assumed: bool = False) -> PreparedKey:
+def prepared_key(plan: Plan, budget: CacheBudget, *, kv_settings_assumed: bool = False) -> PreparedKey:
     """The folded key of a plan.
 
     Args:
         plan: resolved model, GPU, engine and settings.
+        budget: bytes of the KV cache (`cache_budget`).
         kv_settings_assumed: whether KV format or memory fraction are defaults that the request did not state.
 
     Raises:
         EngineError: a format or figure the engine does not know.
     """
-    budget = cache_budget(plan)
     ideal = plan.engine.kind == "ideal"
     return prepare(
         Key(
@@ -50,8 +57,24 @@ def prepared_key(plan: Plan, *, kv_settings_assumed: bool = False) -> PreparedKe
 
 
 def cache_budget(plan: Plan) -> CacheBudget:
-    """The budget of the KV cache: what the server printed, if given; otherwise the memory model's."""
-    return CacheBudget(bytes_per_rank=None)
+    """The budget of the KV cache of the worst rank.
+
+    What the server printed at start, if given. The ledger of the memory model where start-up logs of this engine stand
+    behind it, for `ideal`, and where the request adds to the ledger (overheads, adapters, drafts). Otherwise the rule
+    that the speed profile was calibrated with.
+    """
+    policy = plan.engine.memory
+    if policy is None:
+        return CacheBudget(bytes_per_rank=None, basis="assumption")
+    memory = memory_plan(plan)
+    sequences, tokens = load_of(plan)
+    fit = memory_fit(memory, sequences=sequences, context_tokens=tokens)
+    if fit.observed:
+        return CacheBudget(bytes_per_rank=float(fit.capacity_bytes), basis="observed")
+    added = plan.memory.runtime_overhead_bytes is not None or plan.lora or plan.draft_model or plan.mtp_layers_loaded
+    if policy.basis == "calibrated" or plan.engine.serving is None or added:
+        return CacheBudget(bytes_per_rank=float(fit.capacity_bytes), basis=policy.basis)
+    return CacheBudget(bytes_per_rank=None, basis=policy.basis)
 
 
 def draft_key(plan: Plan) -> PreparedKey | None:

@@ -14,6 +14,8 @@ from estimator.engine.codes import Binding, Reason
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed_words import speed_word
 from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.services.memory_fit import estimate_memory
+from estimator.services.memory_hints import launch_hint
 from estimator.services.throughput import Throughput, estimate_throughput
 from estimator.services.throughput_explain import steps_of
 from estimator.services.throughput_figures import METRICS, SpeedFigures, Triple
@@ -35,6 +37,7 @@ class ConcurrencyPart(ResponsePart):
     decoding: float | None = Field(description="Of these, sequences that decode at a time, mean count.")
     max_sequences: float | None = Field(description="Most sequences of this length that cache and engine admit.")
     saturated: bool = Field(description="true: more was asked for than fits; requests wait for a place.")
+    basis: Basis = Field(description="What the size of the KV cache rests on: observed, calibrated or assumption.")
 
 
 class CeilingPart(ResponsePart):
@@ -189,7 +192,7 @@ class ThroughputAnswer(PlanAnswer):
     meets_slo: MeetsSloPart | None = Field(description="Targets; null without slo.")
     speculative: SpeculativePart | None = Field(description="Speculative decoding; null when not asked for.")
     rows: list[RowPart] = Field(description="One row for each of batch_sizes, in their order.")
-    launch_hint: str | None = Field(description="Flags of the engine for this plan; null where none are known.")
+    launch_hint: list[str] = Field(description="Flags of the engine for this plan; empty where it has none.")
 
 
 def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer:
@@ -214,7 +217,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
             not_modelled=_not_modelled(result),
         ),
         feasible=figures.reason is not Reason.DOES_NOT_FIT,
-        concurrency=_concurrency(figures),
+        concurrency=_concurrency(result),
         ceiling=_ceiling(result),
         expected=_expected(result),
         prefill=_prefill(result),
@@ -227,7 +230,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         meets_slo=_meets(result),
         speculative=_speculative(result),
         rows=[_row(row) for row in result.rows],
-        launch_hint=None,
+        launch_hint=launch_hint(estimate_memory(plan)) if plan.engine.memory else [],
     )
 
 
@@ -237,13 +240,15 @@ def _band(triple: Triple) -> Band | None:
     return Band(low=min(triple.low, triple.mid), mid=triple.mid, high=max(triple.high, triple.mid))
 
 
-def _concurrency(figures: SpeedFigures) -> ConcurrencyPart:
+def _concurrency(result: Throughput) -> ConcurrencyPart:
+    figures = result.figures
     return ConcurrencyPart(
         requested=figures.concurrency,
         effective=figures.effective_concurrency,
         decoding=figures.decoding_sequences,
         max_sequences=figures.max_sequences,
         saturated=figures.saturated,
+        basis=result.budget.basis,
     )
 
 

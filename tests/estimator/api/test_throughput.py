@@ -197,3 +197,15 @@ def test_a_workload_is_needed(ask):
     response = ask(**REAL)
     assert response.status_code == 400
     assert response.json()["errors"][0]["pointer"] == "#/workload"
+
+
+def test_the_cache_a_server_printed_beats_the_model(ask):
+    answer = ask(**REAL | {"memory": {"kv_cache_tokens_observed": 12_500}}, workload=CLOSED).json()
+    assert answer["concurrency"]["basis"] == "observed"
+    assert answer["concurrency"]["max_sequences"] == 10
+    assert answer["concurrency"]["saturated"]
+    assert answer["expected"]["ttft_s"]["mid"] > 1
+
+
+def test_the_answer_names_the_flags_of_the_engine(ask):
+    assert "--gpu-memory-utilization 0.9" in ask(**REAL, workload=CLOSED).json()["launch_hint"]
