@@ -4,7 +4,7 @@ import difflib
 from typing import Any, ClassVar, cast
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils.translation import gettext as _
 from rest_framework import status
@@ -135,6 +135,9 @@ class CatalogViewSet(GenericViewSet[Any]):
                 self.after_save(row, values, user=self.request.user, reason=reason)
         except ValidationError as refused:
             raise InvalidRequest(errors=_field_errors(refused)) from refused
+        except IntegrityError as refused:
+            # Another request took the slug between our check and our write.
+            raise Conflict(_("Somebody else wrote a row of this name just now.")) from refused
 
     def _shown(self, row: CatalogRow) -> Any:
         return self.get_serializer(row).data

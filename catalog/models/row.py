@@ -1,7 +1,9 @@
 """What every catalog row has: a name that lasts, where it came from, and a history."""
 
+import math
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -15,6 +17,19 @@ validate_slug = RegexValidator(
     rf"^{SLUG_PATTERN}$",
     _("Use lower-case letters, digits and single dots, hyphens or underscores between them, for example vllm-0.19."),
 )
+
+
+def _unholdable(value: Any) -> Any:
+    """What keeps a value out of JSON answers or PostgreSQL, in words, or None."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return _("Must be a finite number.")
+    if isinstance(value, str) and "\x00" in value:
+        return _("NUL characters cannot be stored.")
+    if isinstance(value, dict):
+        return next(filter(None, (_unholdable(part) for pair in value.items() for part in pair)), None)
+    if isinstance(value, list | tuple):
+        return next(filter(None, map(_unholdable, value)), None)
+    return None
 
 
 class CatalogRecord(models.Model):
@@ -44,6 +59,21 @@ class CatalogRecord(models.Model):
         """Save row, history and revision in one transaction."""
         with catalog_write(only_if_touched=True):
             super().save(*args, **options)
+
+    def clean_fields(self, exclude: Any = None) -> None:
+        """As Django's, and refuse what no answer can hold: infinities, NaN, and NUL inside JSON."""
+        errors: dict[str, Any] = {}
+        try:
+            super().clean_fields(exclude=exclude)
+        except ValidationError as refused:
+            errors = refused.update_error_dict({})
+        for field in self._meta.concrete_fields:
+            if field.name not in errors and isinstance(field, models.FloatField | models.JSONField):
+                problem = _unholdable(getattr(self, field.attname))
+                if problem:
+                    errors[field.name] = problem
+        if errors:
+            raise ValidationError(errors)
 
 
 class CatalogRow(CatalogRecord):

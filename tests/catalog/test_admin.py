@@ -237,6 +237,12 @@ def test_a_spreadsheet_row_that_breaks_a_rule_is_shown_in_words_and_not_imported
     assert "confirm_form" not in page.context or page.context["confirm_form"] is None
 
 
+def test_a_spreadsheet_cannot_bring_infinities(admin):
+    GpuFactory(slug="h100")
+    page = imported(admin, "gpu", "slug,memory_bandwidth_bytes_per_s\nh100,inf\n", confirm=False)
+    assert "Must be a finite number" in page.content.decode()
+
+
 def test_a_spreadsheet_cannot_invent_a_language_model(admin):
     page = imported(admin, "languagemodel", "slug,name\nnew-model,New\n", confirm=False)
     assert "import new ones from their config" in page.content.decode()

@@ -91,6 +91,11 @@ def test_a_change_over_somebody_else_s_change_is_refused(editor, resource):
         ({"peak_flops_per_s": {"bf16": 1e14, "fp8": 1e15}}, "#/peak_flops_per_s/fp8", "invalid"),
         ({"link": "nvlink4"}, "#/link_bytes_per_s_per_direction", "invalid"),
         ({"sources": {"*": {"colour": "red"}}}, "#/sources", "invalid"),
+        ({"sources": {"*": {"source": "a\x00b"}}}, "#/sources", "invalid"),
+        ({"notes": "a\x00b"}, "#/notes", "invalid"),
+        ({"memory_bandwidth_bytes_per_s": "inf"}, "#/memory_bandwidth_bytes_per_s", "invalid"),
+        ({"memory_bandwidth_bytes_per_s": "nan"}, "#/memory_bandwidth_bytes_per_s", "invalid"),
+        ({"peak_flops_per_s": {"bf16": "inf"}}, "#/peak_flops_per_s", "invalid"),
     ],
 )  # fmt: skip
 def test_a_wrong_field_is_named_and_nothing_is_stored(editor, change, pointer, code):

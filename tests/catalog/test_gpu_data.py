@@ -91,6 +91,13 @@ def test_every_figure_has_a_source_with_a_date(gpus):
             datetime.date.fromisoformat(entry["date"])
 
 
+def test_sources_name_figures_of_the_row(gpus):
+    figures = {field.name for field in Gpu._meta.concrete_fields} | {"*", "peak_flops_per_s", "measured_matmul"}
+    for gpu in gpus.values():
+        assert set(gpu.sources) <= figures, gpu.slug
+        assert all(entry.get("confidence") for entry in gpu.sources.values()), gpu.slug
+
+
 def test_links_follow_the_board(gpus):
     assert gpus["h100-sxm5-80gb"].link == "nvlink4"
     assert gpus["h100-nvl-94gb"].link == "pcie5"
