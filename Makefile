@@ -27,7 +27,7 @@ run: install
 	@exec $(PYTHON) -m config.supervisor
 
 test: install-dev
-	@$(PYTHON) -m pytest -n 2 --dist loadgroup -m "not long and not services and not browser" $(ARGS)
+	@$(PYTHON) -m pytest -n 2 --dist loadgroup -m "not long and not bench and not services and not browser" $(ARGS)
 
 test-services: install-dev
 	@./.ci/test-services $(ARGS)
@@ -43,7 +43,7 @@ validate: install
 	@$(PYTHON) manage.py validate
 
 bench: install-dev
-	@$(PYTHON) -m pytest -m bench tests $(ARGS)
+	@$(PYTHON) -m pytest -m bench -s tests $(ARGS)
 
 schema: install-dev
 	@$(PYTHON) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -93,6 +94,25 @@ def test_the_worker_health_check_asks_for_this_host_only(transactional_db, setti
         call_command("worker_alive")
     beat(f"celery@{socket.gethostname()}")
     call_command("worker_alive")
+
+
+def test_the_probe_asks_under_a_name_the_service_answers_to(live_server, settings, monkeypatch):
+    from config.health.probe import main
+
+    settings.ALLOWED_HOSTS = ["aforo.example.org"]
+    assert main(f"{live_server.url}/healthz") == 1
+    monkeypatch.setenv("AFORO_ALLOWED_HOSTS", "aforo.example.org,localhost")
+    assert main(f"{live_server.url}/healthz") == 0
+
+
+def test_what_the_image_copies_is_let_through_to_its_build():
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = re.findall(r"^COPY (?!--from)(\S+) ", (ROOT / "Dockerfile").read_text(), re.M)
+    assert "requirements/base.txt" in copied
+    assert {source for source in copied if source != "."} <= allowed
+    # The image holds what the service imports and reads, and neither tests nor data folders.
+    assert {"manage.py", "catalog", "config", "estimator", "reports"} <= allowed
+    assert not {"tests", "var", ".venv", ".git", "docs"} & allowed
 
 
 def test_the_probe_tells_a_healthy_address_from_a_dead_one(live_server):
