@@ -1,14 +1,15 @@
 """The catalog as shipped, and clients of several rights."""
 
 import pytest
-from django.core.management import call_command
 from rest_framework.test import APIClient
+
+from tests.shipped_catalog import load_shipped_catalog
 
 
 @pytest.fixture
 def shipped(db):
     """The catalog's own data, loaded."""
-    call_command("load_catalog", verbosity=0)
+    load_shipped_catalog()
 
 
 @pytest.fixture

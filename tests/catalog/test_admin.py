@@ -5,7 +5,6 @@ import json
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
 from django.urls import reverse
 from tablib import Dataset
 
@@ -15,6 +14,7 @@ from catalog.models import EngineProfile, Gpu, LanguageModel, Preset
 from catalog.revisions import current_revision
 from catalog.services.model_import import MAX_CONFIG_BYTES
 from tests.catalog.factories import EngineProfileFactory, GpuFactory, LanguageModelFactory, PresetFactory
+from tests.shipped_catalog import load_shipped_catalog
 
 pytestmark = pytest.mark.django_db
 
@@ -81,13 +81,13 @@ def test_the_list_shows_rows_and_searches(admin, model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_list_of_the_shipped_catalog_opens_with_every_filter_offered(admin, model):
-    call_command("load_catalog", verbosity=0)
+    load_shipped_catalog()
     assert admin.get(reverse(f"admin:catalog_{model}_changelist")).status_code == 200
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_page_of_every_shipped_kind_of_row_opens(admin, model):
-    call_command("load_catalog", verbosity=0)
+    load_shipped_catalog()
     row = {"gpu": Gpu, "languagemodel": LanguageModel, "engineprofile": EngineProfile, "preset": Preset}[model]
     page = admin.get(reverse(f"admin:catalog_{model}_change", args=[row.objects.first().pk]))
     assert page.status_code == 200
@@ -321,7 +321,7 @@ def test_staff_without_the_permission_can_neither_import_nor_paste(client):
     "resource", [GpuResource, EngineProfileResource, PresetResource, LanguageModelResource], ids=lambda r: r.__name__
 )
 def test_what_was_exported_comes_back_unchanged(resource):
-    call_command("load_catalog", verbosity=0)
+    load_shipped_catalog()
     before = current_revision()
     rows = Dataset().load(resource().export().export("csv"), format="csv")
     result = resource().import_data(rows, raise_errors=True)

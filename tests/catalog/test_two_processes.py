@@ -53,7 +53,7 @@ def run(env: dict[str, str], *arguments: str) -> None:
 
 def edits_are_seen_by_every_process(env: dict[str, str]) -> None:
     run(env, "manage.py", "migrate", "-v0")
-    run(env, "manage.py", "load_catalog", "-v0")
+    run(env, "manage.py", "load_catalog", "--without-genai-prices", "-v0")
     servers = [
         subprocess.Popen([sys.executable, "-c", SERVER], cwd=ROOT, env=env, text=True, stdin=-1, stdout=-1)
         for _ in range(2)
@@ -89,7 +89,7 @@ def test_two_writers_at_once_both_count(tmp_path):
     with services.postgresql_database() as database_url:
         env = environment(database_url, tmp_path)
         run(env, "manage.py", "migrate", "-v0")
-        run(env, "manage.py", "load_catalog", "-v0")
+        run(env, "manage.py", "load_catalog", "--without-genai-prices", "-v0")
         edit_many = EDIT + "\nfor n in range(20):\n    row.tdp_w = n + 1\n    save_by_person(row, user=None)\n"
         writers = [
             subprocess.Popen([sys.executable, "-c", edit_many, slug, "100"], cwd=ROOT, env=env) for slug in ("t4", "l4")
