@@ -28,6 +28,11 @@ def test_tasks_are_acknowledged_late_one_at_a_time_and_only_json_is_read():
     assert not conf.task_publish_retry
 
 
+def test_everything_the_beat_rings_is_a_task_that_exists():
+    app.loader.import_default_modules()
+    assert {entry["task"] for entry in app.conf.beat_schedule.values()} <= set(app.tasks)
+
+
 def test_a_broker_that_is_away_delays_a_request_by_little(tmp_path):
     code = """
 import time
