@@ -8,13 +8,12 @@ from drf_spectacular.drainage import set_override, warn
 from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema
 
 from catalog.api.problem_schema import problem_responses
 from estimator.api.endpoint import Endpoint, EstimateQuery, EstimateView
 from estimator.api.examples import example_path
 
-REF_TEMPLATE = "#/components/schemas/{model}"
+REF_PREFIX = "#/components/schemas/"
 REQUEST_SUFFIX = "Request"
 
 
@@ -30,14 +29,16 @@ class ModelSchema(PydanticExtension):
     def get_name(self, auto_schema: Any, direction: str) -> str:
         """Name of the component."""
         set_override(self.target, "suppress_collision_warning", True)
-        return component_name(self.target.__name__, direction)
+        name: str = self.target.__name__
+        # The framework puts Request behind the name of every request by itself.
+        return name.removesuffix(REQUEST_SUFFIX) if direction == "request" else name
 
     def map_serializer(self, auto_schema: Any, direction: str) -> dict[str, Any]:
         """The model's schema; models inside it become components of their own."""
         schema = model_schema(self.target, direction)
         for name, part in schema.pop("$defs", {}).items():
             self._register(auto_schema, name, part)
-        self._warn_if_other(auto_schema, self.get_name(auto_schema, direction), schema)
+        self._warn_if_other(auto_schema, component_name(self.target.__name__, direction), schema)
         return schema
 
     def _register(self, auto_schema: Any, name: str, schema: dict[str, Any]) -> None:
@@ -61,23 +62,25 @@ def component_name(name: str, direction: str) -> str:
 def model_schema(model: type[BaseModel], direction: str) -> dict[str, Any]:
     """JSON Schema of a model with `$defs`, its references pointing to components."""
     request = direction == "request"
-    generator = _RequestSchema if request else GenerateJsonSchema
-    return model.model_json_schema(
-        mode="validation" if request else "serialization",
-        ref_template=REF_TEMPLATE,
-        schema_generator=generator,
+    schema = model.model_json_schema(
+        mode="validation" if request else "serialization", ref_template=REF_PREFIX + "{model}"
     )
+    renamed: dict[str, Any] = _renamed(schema) if request else schema
+    return renamed
 
 
-class _RequestSchema(GenerateJsonSchema):
-    """Gives every model inside a request the suffix Request as well."""
-
-    def get_defs_ref(self, core_mode_ref: Any) -> Any:
-        """Reference name of a model inside the request."""
-        ref = super().get_defs_ref(core_mode_ref)
-        for choice, names in list(self._prioritized_defsref_choices.items()):
-            self._prioritized_defsref_choices[choice] = [component_name(name, "request") for name in names]  # type: ignore[misc]
-        return ref
+def _renamed(node: Any) -> Any:
+    """The schema with every model inside it, and each reference to one, called as in a request."""
+    if isinstance(node, list):
+        return [_renamed(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    renamed = {key: _renamed(child) for key, child in node.items()}
+    if isinstance(renamed.get("$ref"), str):
+        renamed["$ref"] = REF_PREFIX + component_name(renamed["$ref"].removeprefix(REF_PREFIX), "request")
+    if "$defs" in renamed:
+        renamed["$defs"] = {component_name(name, "request"): part for name, part in renamed["$defs"].items()}
+    return renamed
 
 
 def documented(view: type[EstimateView], endpoint: Endpoint[Any, Any]) -> type[EstimateView]:
