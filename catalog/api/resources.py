@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -57,6 +58,8 @@ def documented(
             "results": (listed or shown)(many=True, help_text="The rows of this page."),
         },
     )
+    # A page is one object, although the action is called list.
+    set_override(page, "many", False)
     reads = {401: None, 403: None, 429: None}
     operation = slug.replace("-", "_")
     operations: dict[str, Any] = {

@@ -120,9 +120,17 @@ class LanguageModelSerializer(LanguageModelListSerializer):
         fields = (*LanguageModelListSerializer.Meta.fields, "checkpoints", "architecture", "change_reason")
 
 
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
+class FitErrorField(serializers.JSONField):
+    """Errors by metric; typed, so that the schema of "or null" is not met twice by null."""
+
+
 class EngineProfileSerializer(RowSerializer):
     """An engine profile."""
 
+    fit_error = FitErrorField(
+        required=False, allow_null=True, help_text=_("Errors of the fit by metric, as fractions.")
+    )
     # The stubs take every attribute of this name for the parent serializer.
     parent: Any = serializers.SlugRelatedField(
         slug_field="slug",

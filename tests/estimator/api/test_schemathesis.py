@@ -1,0 +1,63 @@
+"""Generated requests against the whole application: no server error, and nothing that the schema does not say.
+
+A bounded number of examples in the normal suite, many more under `make long`.
+"""
+
+import pytest
+import schemathesis
+from django.core.wsgi import get_wsgi_application
+from drf_spectacular.generators import SchemaGenerator
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    unsupported_method,
+]
+FIXTURES = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much]
+QUICK = settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=FIXTURES)
+QUICKER = settings(QUICK, max_examples=4)
+LONG = settings(max_examples=300, deadline=None, suppress_health_check=FIXTURES)
+
+
+def load():
+    loaded = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(request=None, public=True))
+    loaded.app = get_wsgi_application()
+    return loaded
+
+
+schema = load()
+estimates = schema.include(path_regex=r"^/api/v1/estimates/")
+others = schema.exclude(path_regex=r"^/api/v1/estimates/")
+
+
+@estimates.parametrize()
+@QUICK
+def test_estimates_answer_as_documented(case):
+    case.call_and_validate(checks=CHECKS)
+
+
+@others.parametrize()
+@QUICKER
+def test_everything_else_answers_as_documented(case):
+    case.call_and_validate(checks=CHECKS)
+
+
+@pytest.mark.long
+@schema.parametrize()
+@LONG
+def test_many_more_requests_are_answered_as_documented(case):
+    case.call_and_validate(checks=CHECKS)
