@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from catalog.api.problems import BodyTooLarge, NotFound
+from catalog.api.problems import BodyTooLarge, InvalidRequest, NotFound
 from config.api_errors import problem_response
 from config.log_format import current_request_id
 
@@ -50,9 +50,11 @@ class ApiProblemMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Refuses what is too large, else goes on."""
-        if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
-            # PostgreSQL's texts cannot hold it and its driver raises; nothing we serve has it in its address.
+        # PostgreSQL's texts cannot hold NUL and its driver raises; nothing we serve has it in its address.
+        if "\0" in request.path_info:
             return problem_response(NotFound(_("No address holds a NUL character.")), request)
+        if "%00" in request.META.get("QUERY_STRING", ""):
+            return problem_response(InvalidRequest(_("No parameter holds a NUL character.")), request)
         if _is_api(request) and _content_length(request) > settings.AFORO_MAX_BODY_BYTES:
             response = problem_response(BodyTooLarge(_limit_text()), request)
             # The body stays unread, so the connection cannot carry another request.

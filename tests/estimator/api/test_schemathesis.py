@@ -25,7 +25,6 @@ CHECKS = [
     content_type_conformance,
     response_headers_conformance,
     response_schema_conformance,
-    unsupported_method,
 ]
 FIXTURES = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much]
 QUICK = settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=FIXTURES)
@@ -34,7 +33,11 @@ LONG = settings(max_examples=300, deadline=None, suppress_health_check=FIXTURES)
 
 
 def load():
-    loaded = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(request=None, public=True))
+    document = SchemaGenerator().get_schema(request=None, public=True)
+    for operation in (operation for path in document["paths"].values() for operation in path.values()):
+        # Made-up tokens would end in 401 and reach nothing; anonymous requests are allowed under test settings.
+        operation.pop("security", None)
+    loaded = schemathesis.openapi.from_dict(document)
     loaded.app = get_wsgi_application()
     return loaded
 
@@ -47,7 +50,7 @@ others = schema.exclude(path_regex=r"^/api/v1/estimates/")
 @estimates.parametrize()
 @QUICK
 def test_estimates_answer_as_documented(case):
-    case.call_and_validate(checks=CHECKS)
+    case.call_and_validate(checks=[*CHECKS, unsupported_method])
 
 
 @others.parametrize()
