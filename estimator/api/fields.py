@@ -36,6 +36,7 @@ WHOLE = BeforeValidator(_whole)
 
 Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE]
 TokensOrNone = Annotated[int, Field(ge=0, le=MAX_TOKENS), WHOLE]
+MeanTokens = Annotated[float, Field(ge=0, le=MAX_TOKENS)]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT), WHOLE]
 CountOrNone = Annotated[int, Field(ge=0, le=MAX_COUNT), WHOLE]
 Width = Annotated[int, Field(ge=1, le=10_000_000), WHOLE]

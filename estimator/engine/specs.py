@@ -74,11 +74,14 @@ class WorkloadMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Lengths in tokens and the load; `concurrency` for closed loop and batches, `requests_per_s` for open loop."""
+    """Mean lengths in tokens (921.6 is one) and the load.
+
+    `concurrency` is for closed loop and batches, `requests_per_s` for open loop.
+    """
 
     mode: WorkloadMode = WorkloadMode.CLOSED_LOOP
-    input_tokens: int
-    output_tokens: int
+    input_tokens: float
+    output_tokens: float
     context_tokens: float | None = None
     concurrency: int = 1
     requests_per_s: float | None = None

@@ -80,12 +80,12 @@ class GpuChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadChoice:
-    """Lengths (tokens) and load as asked for; which are needed depends on the mode and is checked by the resolver."""
+    """Mean lengths (tokens) and load as asked for; what a mode needs is checked by the resolver."""
 
     mode: WorkloadMode = WorkloadMode.CLOSED_LOOP
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    context_tokens: int | None = None
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    context_tokens: float | None = None
     concurrency: int | None = None
     requests_per_s: float | None = None
     burstiness_cv: float = 1.0

@@ -1,5 +1,7 @@
 """Resolves lengths and load: what each mode needs, defaults with an assumption, and the context window."""
 
+from math import ceil
+
 from django.utils.translation import gettext as _
 
 from estimator.engine.specs import Workload, WorkloadMode
@@ -31,8 +33,8 @@ def resolve_workload(
     _check_window(choice, context_window_tokens, warnings)
     return Workload(
         mode=choice.mode,
-        input_tokens=choice.input_tokens or choice.context_tokens or 1,
-        output_tokens=choice.output_tokens or 1,
+        input_tokens=_first(choice.input_tokens, choice.context_tokens),
+        output_tokens=_first(choice.output_tokens, 1),
         context_tokens=choice.context_tokens,
         concurrency=choice.concurrency or 1,
         requests_per_s=choice.requests_per_s,
@@ -41,12 +43,19 @@ def resolve_workload(
     )
 
 
+def _first(*lengths: float | None) -> float:
+    """The first length that is given, tokens."""
+    return next((length for length in lengths if length is not None), 0)
+
+
 def _check_lengths(choice: WorkloadChoice, found: Collector) -> None:
     if choice.mode is WorkloadMode.DECODE_STEP and choice.context_tokens is not None:
         return
     for name in ("input_tokens", "output_tokens"):
         if getattr(choice, name) is None:
             found.add((*_PATH, name), "required", _("This field is required in mode %(mode)s.") % {"mode": choice.mode})
+    if choice.input_tokens == 0 and choice.output_tokens == 0 and not choice.context_tokens:
+        found.add(_PATH, "invalid", _("There is nothing to do: prompt and answer are both of 0 tokens."))
 
 
 def _check_load(choice: WorkloadChoice, found: Collector) -> None:
@@ -61,7 +70,7 @@ def _check_load(choice: WorkloadChoice, found: Collector) -> None:
 
 
 def _check_window(choice: WorkloadChoice, window: int | None, warnings: list[str]) -> None:
-    total = max((choice.input_tokens or 0) + (choice.output_tokens or 0), choice.context_tokens or 0)
+    total = max(ceil(choice.input_tokens or 0) + ceil(choice.output_tokens or 0), ceil(choice.context_tokens or 0))
     if window is not None and total > window:
         warnings.append(
             _("Prompt and answer need %(total)s tokens; the model's context window holds %(window)s.")

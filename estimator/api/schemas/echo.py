@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from estimator.api.answers import Amount, Answer, ResponsePart, common_parts
+from estimator.api.answers import Amount, Answer, MeanTokensEcho, ResponsePart, common_parts
 from estimator.engine.explain import Step
 from estimator.resolvers.plan import Plan, ResolvedGpu, ResolvedModel
 
@@ -113,9 +113,9 @@ class WorkloadEcho(ResponsePart):
     """Lengths and load that were taken."""
 
     mode: str = Field(description="How load is put on the replica.")
-    input_tokens: int = Field(description="Prompt of a request, tokens.")
-    output_tokens: int = Field(description="Answer of a request, tokens.")
-    context_tokens: float | None = Field(description="Cache length asked for, tokens; null: from the lengths.")
+    input_tokens: MeanTokensEcho = Field(description="Mean prompt of a request, tokens.")
+    output_tokens: MeanTokensEcho = Field(description="Mean answer of a request, tokens.")
+    context_tokens: MeanTokensEcho | None = Field(description="Cache length asked for, tokens; null: from the lengths.")
     concurrency: int = Field(description="Requests in flight, count.")
     requests_per_s: float | None = Field(description="Arrivals of an open loop, requests/s.")
     burstiness_cv: float = Field(description="Coefficient of variation of the times between arrivals.")

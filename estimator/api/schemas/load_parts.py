@@ -9,12 +9,12 @@ from estimator.api.fields import (
     WHOLE,
     Count,
     Currency,
+    MeanTokens,
     ModelSlug,
     Money,
     PositiveSeconds,
     RequestBody,
     Share,
-    Tokens,
 )
 from estimator.engine.options import BandSide, Lora, Power, ServiceLevel, Speculative
 from estimator.engine.specs import WorkloadMode
@@ -33,11 +33,14 @@ class WorkloadPart(RequestBody):
             "most throughput; static_batch: one batch to its end; single_stream: one request; decode_step: one step."
         ),
     )
-    input_tokens: Tokens | None = Field(
-        default=None, description="Prompt of a request, tokens; only decode_step with context_tokens goes without."
+    input_tokens: MeanTokens | None = Field(
+        default=None,
+        description=(
+            "Mean prompt of a request, tokens; 921.6 is a mean too. Only decode_step with context_tokens goes without."
+        ),
     )
-    output_tokens: Tokens | None = Field(default=None, description="Answer of a request, tokens.")
-    context_tokens: Tokens | None = Field(
+    output_tokens: MeanTokens | None = Field(default=None, description="Mean answer of a request, tokens.")
+    context_tokens: MeanTokens | None = Field(
         default=None,
         description=(
             "Cache length at which decode is evaluated, tokens; when not given input + output/2 for speed and "
@@ -91,9 +94,7 @@ class SloPart(RequestBody):
 class SpeculativePart(RequestBody):
     """Speculative decoding with a draft that costs a share of a step, or is a model of the catalog."""
 
-    acceptance_rate: Annotated[float, Field(ge=0, lt=1)] = Field(
-        description="Chance that one drafted token is accepted, 0 to below 1."
-    )
+    acceptance_rate: Share = Field(description="Chance that one drafted token is accepted, 0 to 1.")
     draft_tokens: Annotated[int, Field(ge=1, le=64), WHOLE] = Field(description="Tokens drafted a step, count.")
     draft_cost_ratio: Share | None = Field(
         default=None, description="Time of one drafted token over a decode step of the model, 0 to 1."

@@ -103,7 +103,7 @@ def test_many_faults_come_in_one_answer(ask):
         engine="vlm",
         precision={"weights": "fp7"},
         memory={"utilization": -0.1},
-        workload={"input_tokens": 0, "output_tokens": True, "mode": "closed-loop"},
+        workload={"input_tokens": -1, "output_tokens": True, "mode": "closed-loop"},
         surprise=1,
     )
     assert faults(response) == [
@@ -149,3 +149,14 @@ def test_nothing_is_stored(ask, django_assert_num_queries):
     with django_assert_num_queries(1) as captured:
         ask(model="nowhere")
     assert all(query["sql"].startswith("SELECT") for query in captured.captured_queries)
+
+
+def test_mean_lengths_are_echoed_as_they_were_given(ask):
+    response = ask(workload={"input_tokens": 921.6, "output_tokens": 2000, "concurrency": 1})
+    assert b'"input_tokens":921.6,"output_tokens":2000,' in response.content
+
+
+def test_every_drafted_token_may_be_accepted(ask):
+    response = ask(speculative={"acceptance_rate": 1.0, "draft_tokens": 4})
+    assert response.json()["inputs"]["speculative"]["acceptance_rate"] == 1
+    assert "Cost of the draft not given: 0." in response.json()["assumptions"]

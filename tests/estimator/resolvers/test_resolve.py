@@ -255,3 +255,15 @@ def test_contradicting_figures_of_a_shape_are_told_at_their_place():
 def test_an_engine_error_of_the_request_is_not_lost():
     with pytest.raises((ResolutionError, InvalidInputError)):
         plan(model=ModelChoice(shape=ModelShape(parameters=10**9, layers=2, heads=8)))
+
+
+def test_lengths_are_means_and_a_prompt_or_an_answer_may_be_nothing():
+    assert plan(workload=WorkloadChoice(input_tokens=921.6, output_tokens=92.2)).workload.input_tokens == 921.6
+    assert plan(workload=WorkloadChoice(input_tokens=0, output_tokens=128)).workload.input_tokens == 0
+    assert plan(workload=WorkloadChoice(input_tokens=512, output_tokens=0)).workload.output_tokens == 0
+    assert faults(workload=WorkloadChoice(input_tokens=0, output_tokens=0)) == [("workload", "invalid")]
+
+
+def test_a_mean_over_the_window_is_told_in_whole_tokens():
+    over = plan(workload=WorkloadChoice(input_tokens=8000, output_tokens=192.5, concurrency=1))
+    assert any("8193" in warning for warning in over.warnings)
