@@ -83,6 +83,7 @@ app.conf.update(
     beat_max_loop_interval=1,
     beat_schedule={
         "reports-reconcile": {"task": "reports.tasks.reconcile", "schedule": 10.0, "options": {"expires": 30}},
+        "reports-clean": {"task": "reports.tasks.clean", "schedule": 3600.0, "options": {"expires": 3600}},
     },
 )
 app.autodiscover_tasks()

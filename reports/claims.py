@@ -60,7 +60,7 @@ def claim_chunk() -> Claim | None:
             if guarded.update(
                 state=State.RUNNING,
                 lease_token=token,
-                lease_until=clock.after(conf.LEASE_S),
+                lease_until=clock.after(conf.lease_s()),
                 attempts=F("attempts") + 1,
                 rows_done=0,
             ):
@@ -77,7 +77,7 @@ def _held_chunk(claim: Claim) -> QuerySet[ReportChunk]:
 
 def heartbeat_chunk(claim: Claim, rows_done: int) -> bool:
     """Write progress and lengthen the lease; False: lost or cancelled."""
-    return bool(_held_chunk(claim).update(rows_done=rows_done, lease_until=clock.after(conf.LEASE_S)))
+    return bool(_held_chunk(claim).update(rows_done=rows_done, lease_until=clock.after(conf.lease_s())))
 
 
 def complete_chunk(claim: Claim, part: StoredFile) -> bool:
@@ -120,7 +120,7 @@ def claim_finalize() -> Claim | None:
                 .filter(pk=pk)
                 .update(
                     finalize_token=token,
-                    finalize_until=clock.after(conf.LEASE_S),
+                    finalize_until=clock.after(conf.lease_s()),
                     finalize_attempts=F("finalize_attempts") + 1,
                 )
             ):
@@ -135,7 +135,7 @@ def held_version(claim: Claim) -> QuerySet[ReportVersion]:
 
 def heartbeat_finalize(claim: Claim) -> bool:
     """Lengthen the lease of the last step; False: lost or cancelled."""
-    return bool(held_version(claim).update(finalize_until=clock.after(conf.LEASE_S)))
+    return bool(held_version(claim).update(finalize_until=clock.after(conf.lease_s())))
 
 
 def release_finalize(claim: Claim, *, give_attempt_back: bool = False) -> bool:
@@ -153,7 +153,7 @@ def claim_artifact() -> Claim | None:
             if Artifact.objects.filter(claimable(), pk=pk).update(
                 state=State.RUNNING,
                 lease_token=token,
-                lease_until=clock.after(conf.LEASE_S),
+                lease_until=clock.after(conf.lease_s()),
                 attempts=F("attempts") + 1,
             ):
                 return Claim(pk=pk, token=token)
@@ -167,7 +167,7 @@ def held_artifact(claim: Claim) -> QuerySet[Artifact]:
 
 def heartbeat_artifact(claim: Claim) -> bool:
     """Lengthen the lease of a derived file; False: lost."""
-    return bool(held_artifact(claim).update(lease_until=clock.after(conf.LEASE_S)))
+    return bool(held_artifact(claim).update(lease_until=clock.after(conf.lease_s())))
 
 
 def fail_version(version_id: int, code: str, error: str) -> bool:

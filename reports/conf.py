@@ -5,8 +5,6 @@ from typing import Any
 
 from django.conf import settings
 
-LEASE_S = 60
-HEARTBEAT_S = 10
 RECONCILE_S = 10
 MAX_ATTEMPTS = 5
 WORK_BUDGET_S = 20
@@ -17,6 +15,16 @@ MAX_BELLS = 8
 
 def _setting(name: str, default: Any) -> Any:
     return getattr(settings, name, default)
+
+
+def lease_s() -> float:
+    """Seconds that a claim holds without a heartbeat; 60, shorter only in tests of failures."""
+    return float(_setting("AFORO_LEASE_S", 60))
+
+
+def heartbeat_s() -> float:
+    """Seconds between the heartbeats of a long step: six fit into a lease."""
+    return lease_s() / 6
 
 
 def artifact_dir() -> Path:

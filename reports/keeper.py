@@ -36,7 +36,7 @@ class LeaseKeeper:
 
     def _run(self) -> None:
         try:
-            while not self._stop.wait(conf.HEARTBEAT_S):
+            while not self._stop.wait(conf.heartbeat_s()):
                 try:
                     if not self._renew():
                         self._lost.set()

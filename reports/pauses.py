@@ -12,5 +12,8 @@ def pause_point(name: str) -> None:
     if conf.pause_after() != name:
         return
     mark = conf.artifact_dir() / "paused"
+    if mark.exists():  # a worker that starts anew goes on
+        return
+    mark.parent.mkdir(parents=True, exist_ok=True)
     mark.write_text(name)
     time.sleep(_PAUSE_S)

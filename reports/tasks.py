@@ -1,8 +1,16 @@
 """Celery tasks: they translate a wake-up into a call. No arguments, no results: the record is in the database."""
 
-from celery import shared_task
+import logging
+import signal
+from typing import Any
 
-from reports import bell, reconcile, worker
+from celery import shared_task, signals
+
+from reports import bell, conf, reconcile, worker
+from reports.errors import StopRequested
+from reports.services import files, schedules
+
+log = logging.getLogger(__name__)
 
 
 @shared_task(name=bell.WORK, ignore_result=True)
@@ -12,10 +20,11 @@ def work() -> None:
         bell.ring()
 
 
-@shared_task(name="reports.tasks.reconcile", ignore_result=True)
+@shared_task(name=bell.RECONCILE, ignore_result=True)
 def reconcile_now() -> None:
-    """Every 10 s by beat, and on worker start."""
+    """Every 10 s by beat, and on worker start: put right what broke, make the versions that are due."""
     reconcile.reconcile()
+    schedules.run_due()
 
 
 @shared_task(name="reports.tasks.clean", ignore_result=True)
@@ -23,3 +32,21 @@ def clean() -> None:
     """Every hour by beat: orphans, old idempotency keys, derived files nobody used for long."""
     reconcile.clean_orphans()
     reconcile.forget_old_keys()
+    files.evict(conf.retention_days())
+
+
+@signals.worker_ready.connect
+def reconcile_on_start(**_: Any) -> None:
+    """A worker that starts looks at once for what its predecessor left."""
+    bell.send(bell.RECONCILE)
+    bell.ring(1)
+
+
+@signals.worker_process_init.connect
+def stop_gracefully(**_: Any) -> None:
+    """SIGTERM to a pool process (the worker gives up waiting for it) gives the attempt back before it ends."""
+
+    def stop(_number: int, _frame: Any) -> None:
+        raise StopRequested
+
+    signal.signal(signal.SIGTERM, stop)

@@ -4,6 +4,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from django.db import DatabaseError, connection
 from django.utils.translation import gettext as _
 
 from estimator.services import sweeps
@@ -70,7 +71,10 @@ def compute_chunk(claim: Claim) -> None:
     except StopRequested:
         claims.release_chunk(claim, give_attempt_back=True)
         raise
-    except Exception as error:
+    except DatabaseError:
+        connection.close()  # the database is away: nothing can be recorded, the lease will end by itself
+        raise
+    except Exception as error:  # any error belongs to the chunk, not to the worker
         _give_up(claim, error)
 
 

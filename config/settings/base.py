@@ -110,6 +110,13 @@ SESSION_COOKIE_SAMESITE = "Lax"
 AFORO_ENVIRONMENT = "development"
 AFORO_ALLOW_ANONYMOUS = env.boolean("AFORO_ALLOW_ANONYMOUS", False)
 AFORO_MAX_BODY_BYTES = env.integer("AFORO_MAX_BODY_BYTES", 2 * 1024 * 1024, at_least=1024)
+AFORO_SWEEP_CHUNK_ROWS = env.integer("AFORO_SWEEP_CHUNK_ROWS", 50_000, at_least=1, at_most=200_000)
+AFORO_LEASE_S = env.integer("AFORO_LEASE_S", 60, at_least=2, at_most=600)
+AFORO_ARTIFACT_DIR = Path(env.text("AFORO_ARTIFACT_DIR", str(DATA_DIR / "artifacts"))).absolute()
+AFORO_ARTIFACT_STORAGE = env.text("AFORO_ARTIFACT_STORAGE", "reports.storage.ArtifactStorage")
+AFORO_ARTIFACT_RETENTION_DAYS = env.integer("AFORO_ARTIFACT_RETENTION_DAYS", 30, at_least=1)
+# Set where nginx (or alike) serves the files: its internal location, as in docs/reports.md.
+AFORO_X_ACCEL_PREFIX = env.text("AFORO_X_ACCEL_PREFIX", "")
 AFORO_MAX_SWEEP_ROWS = env.integer("AFORO_MAX_SWEEP_ROWS", 2_000_000, at_least=1)
 AFORO_BROKER_URL = env.broker("AFORO_BROKER_URL", (DATA_DIR / "broker").as_uri())
 

@@ -18,9 +18,10 @@ from estimator.api.endpoint import RawJsonParser, problem_of
 from estimator.api.parsing import parse_body
 from estimator.resolvers.issues import ResolutionError
 from reports.models import Report, ReportVersion
-from reports.services.idempotency import KeyReusedError, once
+from reports.services.idempotency import KeyReusedError, known, once
 
 BodyT = TypeVar("BodyT", bound=BaseModel)
+PreparedT = TypeVar("PreparedT")
 _MAX_KEY = 128
 
 
@@ -80,11 +81,16 @@ class ReportsView(APIView):
             raise NotFound(_("There is no such version."))
         return version
 
-    def once(self, request: Request, make: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
-        """What `make` gives, once per `Idempotency-Key` of the caller.
+    def once(
+        self, request: Request, prepare: Callable[[], PreparedT], make: Callable[[PreparedT], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """What `make` writes from what `prepare` worked out, once per `Idempotency-Key` of the caller.
+
+        Preparing may take a while and holds no transaction; a key that is known costs neither.
 
         Raises:
             IdempotencyKeyReused: The key came with another body or to another address.
+            InvalidRequest: What `prepare` found wrong.
         """
         key = request.headers.get("Idempotency-Key")
         if key is not None and not (0 < len(key) <= _MAX_KEY and key.isascii() and key.isprintable()):
@@ -92,9 +98,14 @@ class ReportsView(APIView):
             raise InvalidRequest(errors=[fault])
         digest = hashlib.sha256(f"{request.method} {request.path}\n".encode() + self.raw(request)).hexdigest()
         try:
-            return once(owner=request.user, key=key, body_sha256=digest, make=make)
+            if key is not None and (stored := known(owner=request.user, key=key, body_sha256=digest)) is not None:
+                return stored
+            prepared = prepare()
+            return once(owner=request.user, key=key, body_sha256=digest, make=lambda: make(prepared))[0]
         except KeyReusedError:
             raise IdempotencyKeyReused from None
+        except ResolutionError as error:
+            raise problem_of(error.issues) from None
 
 
 def not_modified(request: Request, etag: str) -> bool:

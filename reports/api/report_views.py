@@ -9,8 +9,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.api.problems import FieldError, InvalidRequest, NotFound
-from estimator.api.endpoint import problem_of
-from estimator.resolvers.issues import ResolutionError
 from reports import selectors
 from reports.api import schemas
 from reports.api.base import ReportsView, check_if_match, with_etag
@@ -18,6 +16,7 @@ from reports.api.documented import documented
 from reports.api.paging import page_of, paged, refuse_unknown
 from reports.models import Report
 from reports.services import changes, preparing, schedules, sharing, versions
+from reports.services.versions import Prepared
 
 ORDERINGS = {"created_at": "created_at", "name": "name"}
 RETRY_AFTER_S = "1"
@@ -68,20 +67,18 @@ class ReportsCollection(ReportsView):
         """Order a report: stored at once, computed by workers."""
         body = self.body(request, schemas.CreateReportRequest)
 
-        def make() -> dict[str, Any]:
-            prepared = preparing.prepare(
+        def prepare() -> Prepared:
+            return preparing.prepare(
                 sweep=schemas.plain(body.sweep), slo=schemas.plain(body.slo), pricing=schemas.plain(body.pricing)
             )
+
+        def make(prepared: Prepared) -> dict[str, Any]:
             version = versions.create_report(
                 owner=request.user, name=body.name, prepared=prepared, tags=list(body.tags)
             )
             return {"report": str(version.report_id), "version": version.number}
 
-        try:
-            made, _new = self.once(request, make)
-        except ResolutionError as error:
-            raise problem_of(error.issues) from None
-        return accepted(request, made)
+        return accepted(request, self.once(request, prepare, make))
 
 
 @documented

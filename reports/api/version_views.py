@@ -9,9 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.api.problems import Conflict, FieldError, InvalidRequest, NotFound
-from estimator.api.endpoint import problem_of
 from estimator.api.fields import RequestBody
-from estimator.resolvers.issues import ResolutionError
 from reports import selectors
 from reports.api import schemas
 from reports.api.base import ReportsView, with_etag
@@ -19,8 +17,9 @@ from reports.api.documented import documented
 from reports.api.paging import page_of, paged, refuse_unknown
 from reports.api.report_views import RETRY_AFTER_S, accepted
 from reports.choices import FileFormat, State
-from reports.models import ReportVersion, ShareLink
+from reports.models import Report, ReportVersion, ShareLink
 from reports.services import preparing, sharing, versions
+from reports.services.versions import Prepared
 
 
 @documented
@@ -40,22 +39,19 @@ class VersionsCollection(ReportsView):
         report = self.own(request, report_id)
         body = self.body(request, schemas.RebuildRequest)
 
-        def make() -> dict[str, Any]:
+        def prepare() -> Prepared:
             latest = report.versions.order_by("-number").first()
             inputs = dict(latest.inputs) if latest else {}
             given = {name: schemas.plain(getattr(body, name)) for name in body.model_fields_set}
             inputs |= {name: value for name, value in given.items() if value is not None or name != "sweep"}
-            prepared = preparing.prepare(sweep=inputs["sweep"], slo=inputs.get("slo"), pricing=inputs.get("pricing"))
-            version = versions.add_version(report=report, created_by=request.user, prepared=prepared)
-            return {"report": str(report.pk), "version": version.number}
+            return preparing.prepare(sweep=inputs["sweep"], slo=inputs.get("slo"), pricing=inputs.get("pricing"))
 
-        return accepted(request, self._once_or_problem(request, make))
+        return accepted(request, self.once(request, prepare, lambda prepared: _added(report, request, prepared)))
 
-    def _once_or_problem(self, request: Request, make: Any) -> dict[str, Any]:
-        try:
-            return self.once(request, make)[0]
-        except ResolutionError as error:
-            raise problem_of(error.issues) from None
+
+def _added(report: Report, request: Request, prepared: Prepared) -> dict[str, Any]:
+    version = versions.add_version(report=report, created_by=request.user, prepared=prepared)
+    return {"report": str(report.pk), "version": version.number}
 
 
 @documented
@@ -113,12 +109,10 @@ class VersionRetry(_Change):
 
 
 @documented
-class VersionRecost(VersionsCollection):
+class VersionRecost(ReportsView):
     """`…/recost/`."""
 
-    http_method_names = ["post", "options"]
-
-    def post(self, request: Request, report_id: UUID, number: int = 0) -> Response:
+    def post(self, request: Request, report_id: UUID, number: int) -> Response:
         """A new version of the same rows at other prices; the sweep is not run again."""
         report = self.own(request, report_id)
         parent = self.version(report, number)
@@ -126,12 +120,10 @@ class VersionRecost(VersionsCollection):
         if parent.state != State.COMPLETE:
             raise Conflict(_("Only a complete version can be priced anew."), members={"state": parent.state})
 
-        def make() -> dict[str, Any]:
-            prepared = preparing.prepare_recost(parent, schemas.plain(body.pricing))
-            version = versions.add_version(report=report, created_by=request.user, prepared=prepared)
-            return {"report": str(report.pk), "version": version.number}
+        def prepare() -> Prepared:
+            return preparing.prepare_recost(parent, schemas.plain(body.pricing))
 
-        return accepted(request, self._once_or_problem(request, make))
+        return accepted(request, self.once(request, prepare, lambda prepared: _added(report, request, prepared)))
 
 
 @documented
@@ -150,11 +142,11 @@ class LinksCollection(ReportsView):
         if version.state != State.COMPLETE:
             raise Conflict(_("Only a complete version can be shared."), members={"state": version.state})
 
-        def make() -> dict[str, Any]:
+        def make(_nothing: None) -> dict[str, Any]:
             link = sharing.create_link(version, by=request.user, file_format=body.format, days=body.expires_in_days)
             return {"link": link.pk}
 
-        made, _new = self.once(request, make)
+        made = self.once(request, lambda: None, make)
         link = ShareLink.objects.filter(pk=made["link"]).first()
         if link is None:
             raise NotFound

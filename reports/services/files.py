@@ -55,7 +55,7 @@ def file_of(version: ReportVersion, file_format: str) -> FileState:
 def _make_now(artifact: Artifact) -> Artifact:
     token = claims.new_token()
     claimed = Artifact.objects.filter(claims.claimable(), pk=artifact.pk).update(
-        state=State.RUNNING, lease_token=token, lease_until=clock.after(conf.LEASE_S), attempts=F("attempts") + 1
+        state=State.RUNNING, lease_token=token, lease_until=clock.after(conf.lease_s()), attempts=F("attempts") + 1
     )
     if claimed:
         build.make(Claim(pk=artifact.pk, token=token))

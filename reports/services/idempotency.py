@@ -12,6 +12,18 @@ class KeyReusedError(Exception):
     """The key was used before with another body."""
 
 
+def known(*, owner: Any, key: str, body_sha256: str) -> dict[str, Any] | None:
+    """The stored result of a key, None when it is new.
+
+    Raises:
+        KeyReusedError: The key is known with another body.
+    """
+    record = IdempotencyKey.objects.filter(owner=owner, key=key).first()
+    if record is not None and record.body_sha256 != body_sha256:
+        raise KeyReusedError
+    return record.result if record else None
+
+
 def once(
     *, owner: Any, key: str | None, body_sha256: str, make: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], bool]:
