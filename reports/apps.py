@@ -12,7 +12,10 @@ class ReportsConfig(AppConfig):
     verbose_name = _("Reports")
 
     def ready(self) -> None:
-        """Keep the triggers of frozen versions in place after every migrate."""
+        """Keep the triggers of frozen versions in place after every migrate; tell the catalog what reports use."""
+        from catalog.usage import register_usage
         from reports import triggers
+        from reports.usage import versions_with
 
+        register_usage("reports", versions_with)
         post_migrate.connect(triggers.on_post_migrate, sender=self, dispatch_uid="reports.triggers")

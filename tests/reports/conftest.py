@@ -30,6 +30,11 @@ def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return rung
 
 
+@pytest.fixture(autouse=True)
+def no_kept_plans() -> None:
+    worker.forget_plans()
+
+
 @pytest.fixture
 def flushable(transactional_db: None) -> Iterator[None]:
     """A database that really commits; its triggers go before the flush that ends the test."""
