@@ -40,7 +40,7 @@ class _ReadOnly:
         return False
 
 
-class VersionInline(_ReadOnly, TabularInline):  # type: ignore[misc]  # the library's admin has no types
+class VersionInline(_ReadOnly, TabularInline):
     """Versions of a report."""
 
     model = ReportVersion
@@ -51,7 +51,7 @@ class VersionInline(_ReadOnly, TabularInline):  # type: ignore[misc]  # the libr
     extra = 0
 
 
-class ShareInline(TabularInline):  # type: ignore[misc]  # the library's admin has no types
+class ShareInline(TabularInline):
     """Who may read it."""
 
     model = ReportShare
@@ -61,7 +61,7 @@ class ShareInline(TabularInline):  # type: ignore[misc]  # the library's admin h
 
 
 @admin.register(Report)
-class ReportAdmin(ModelAdmin):  # type: ignore[misc]  # the library's admin has no types
+class ReportAdmin(ModelAdmin):
     """Reports: rename, tag, share, archive."""
 
     list_display = ("name", "owner", "visibility", "version_count", "created_at", "archived_at")
@@ -99,7 +99,7 @@ class ReportAdmin(ModelAdmin):  # type: ignore[misc]  # the library's admin has 
 
 
 @admin.register(ReportVersion)
-class ReportVersionAdmin(_ReadOnly, ModelAdmin):  # type: ignore[misc]  # the library's admin has no types
+class ReportVersionAdmin(_ReadOnly, ModelAdmin):
     """Versions: where they stand, what they found, their files."""
 
     list_display = ("report", "number", "kind", "coloured_state", "total_rows", "created_at", "finished_at")
@@ -168,7 +168,7 @@ def _each(page: Any, request: HttpRequest, queryset: QuerySet[ReportVersion], ch
 
 
 @admin.register(ShareLink)
-class ShareLinkAdmin(_ReadOnly, ModelAdmin):  # type: ignore[misc]  # the library's admin has no types
+class ShareLinkAdmin(_ReadOnly, ModelAdmin):
     """Links for people without a login: listed and revoked; the address itself is not shown."""
 
     list_display = ("version", "format", "created_by", "created_at", "expires_at", "revoked_at", "last_used_at")
@@ -189,7 +189,7 @@ class ShareLinkAdmin(_ReadOnly, ModelAdmin):  # type: ignore[misc]  # the librar
 
 
 @admin.register(Artifact)
-class ArtifactAdmin(_ReadOnly, ModelAdmin):  # type: ignore[misc]  # the library's admin has no types
+class ArtifactAdmin(_ReadOnly, ModelAdmin):
     """Derived files."""
 
     list_display = ("version", "format", "state", "bytes", "created_at", "last_used_at", "error")
@@ -198,7 +198,7 @@ class ArtifactAdmin(_ReadOnly, ModelAdmin):  # type: ignore[misc]  # the library
 
 
 @admin.register(ReportSchedule)
-class ReportScheduleAdmin(_ReadOnly, ModelAdmin):  # type: ignore[misc]  # the library's admin has no types
+class ReportScheduleAdmin(_ReadOnly, ModelAdmin):
     """Scheduled rebuilds."""
 
     list_display = ("report", "period", "next_at", "enabled", "last_error")
@@ -206,7 +206,7 @@ class ReportScheduleAdmin(_ReadOnly, ModelAdmin):  # type: ignore[misc]  # the l
 
 
 @admin.register(Tombstone)
-class TombstoneAdmin(_ReadOnly, ModelAdmin):  # type: ignore[misc]  # the library's admin has no types
+class TombstoneAdmin(_ReadOnly, ModelAdmin):
     """What was purged."""
 
     list_display = ("report_name", "number", "purged_at", "purged_by", "reason", "content_sha256")

@@ -66,7 +66,7 @@ def _offers(facts: Facts) -> list[str]:
 
 def cheapest_on_demand(gpus: list[str], currency: str) -> dict[str, Any]:
     """For each accelerator the cheapest on-demand offer among every provider's newest; one without any is left out."""
-    offers = GpuOffer.objects.filter(gpu__slug__in=gpus, market=Market.ON_DEMAND, currency=currency)
+    offers = GpuOffer._default_manager.filter(gpu__slug__in=gpus, market=Market.ON_DEMAND, currency=currency)
     newest: dict[tuple[str, str], GpuOffer] = {}
     for offer in offers.select_related("gpu").order_by(
         F("date_seen").asc(nulls_first=True), "-price_per_gpu_hour", "slug"
