@@ -37,8 +37,7 @@ class LanguageModelAdmin(CatalogAdmin):
 
     resource_classes = [LanguageModelResource]
     list_display = (
-        "name",
-        "slug",
+        "named",
         "family",
         "parameters",
         "active",

@@ -7,7 +7,8 @@ UNKNOWN = "–"
 
 def _scaled(value: float, step: int, units: tuple[str, ...]) -> str:
     index = 0
-    while abs(value) >= step and index < len(units) - 1:
+    # From 999.5 on three digits would read 1000.
+    while abs(value) >= step - 0.5 and index < len(units) - 1:
         value /= step
         index += 1
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
