@@ -11,6 +11,7 @@ from reports.links import ShareLinkView
 api_v1: list[URLPattern | URLResolver] = [
     path("estimates/", include("estimator.api.urls")),
     path("reports/", include("reports.api.urls")),
+    path("models/", include("estimator.api.model_urls")),
     path("schema/", views.SchemaView.as_view(), name="schema"),
     # Last: its models/<slug>/ would take models/inspect/ for a slug.
     path("", include("catalog.api.urls")),

@@ -60,11 +60,12 @@ class Endpoint(Generic[BodyT, AnswerT]):
     response: type[AnswerT]
     answer: Callable[[BodyT, Asked], AnswerT]
     examples: tuple[WorkedExample, ...]
+    area: str = "estimates"
 
     @property
     def operation_id(self) -> str:
         """Stable name of the operation in the schema."""
-        return "estimates_" + self.slug.replace("-", "_")
+        return f"{self.area}_" + self.slug.replace("-", "_")
 
 
 class RawJsonParser(JsonParser):

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from estimator.api.endpoint import answer_to
 from estimator.api.examples import example_path
+from estimator.api.model_urls import MODEL_ENDPOINTS
 from estimator.api.urls import ENDPOINTS
 from estimator.resolvers.live import current_facts
 
@@ -26,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write each example's answer into its file."""
-        for endpoint in ENDPOINTS:
+        for endpoint in (*ENDPOINTS, *MODEL_ENDPOINTS):
             if options["slugs"] and endpoint.slug not in options["slugs"]:
                 continue
             for example in endpoint.examples:

@@ -1,0 +1,90 @@
+"""Addresses under `models/` that read a config.json: inspect for everyone, import for staff."""
+
+from typing import Any
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.http import HttpResponse
+from django.urls import path
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from catalog.api.permissions import StaffWrites
+from catalog.api.problems import FieldError, InvalidRequest, pointer
+from catalog.models import LanguageModel
+from catalog.services.model_import import import_model
+from estimator.api.endpoint import EstimateView, problem_of, render
+from estimator.api.openapi import documented
+from estimator.api.parsing import parse_body
+from estimator.api.schemas import model_inspect
+from estimator.engine.specs import Precision
+from estimator.resolvers.issues import ResolutionError
+from estimator.resolvers.live import current_facts
+from estimator.services.model_inspect import inspect_config
+
+MODEL_ENDPOINTS = (model_inspect.ENDPOINT,)
+
+
+class InspectView(EstimateView):
+    """Reads a config.json; saves nothing."""
+
+    endpoint = model_inspect.ENDPOINT
+
+
+class ImportView(EstimateView):
+    """Reads a config.json and saves the model; staff who may add language models."""
+
+    endpoint = model_inspect.ENDPOINT
+    permission_classes = [StaffWrites]
+    token_scope = "catalog"  # noqa: S105  a scope is no secret
+    queryset = LanguageModel.objects.all()
+
+    @extend_schema(
+        operation_id="models_import",
+        summary="Import a config.json",
+        request=model_inspect.ImportRequest,
+        responses={201: model_inspect.InspectAnswer},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        """The model as saved."""
+        raw = request.data if isinstance(request.data, bytes) else b""
+        try:
+            body = parse_body(model_inspect.ImportRequest, raw, current_facts())
+        except ResolutionError as error:
+            raise problem_of(error.issues) from None
+        precision = Precision(**body.precision.model_dump()) if body.precision else None
+        figures = inspect_config(body.config, precision=precision, generic=body.generic)
+        try:
+            row = import_model(
+                body.config,
+                name=body.name,
+                user=request.user,
+                slug=body.slug or "",
+                source=body.source,
+                publisher=body.publisher,
+                generic=body.generic,
+                replace=body.replace,
+            )
+        except ValidationError as refused:
+            raise InvalidRequest(errors=_field_errors(refused)) from refused
+        answer = model_inspect.inspect_answer(
+            figures, name=row.name, revision=current_facts().catalog_revision, explain=False, slug=row.slug
+        )
+        return HttpResponse(render(answer), content_type="application/json", status=201)
+
+
+def _field_errors(refused: ValidationError) -> list[FieldError]:
+    """The faults of a row by field of the body."""
+    faults: dict[str, Any] = (
+        refused.message_dict if hasattr(refused, "error_dict") else {NON_FIELD_ERRORS: refused.messages}
+    )
+    return [
+        FieldError(code="invalid", detail=str(message), pointer=pointer(*(() if name == NON_FIELD_ERRORS else (name,))))
+        for name, messages in faults.items()
+        for message in messages
+    ]
+
+
+urlpatterns = [
+    path("inspect/", documented(InspectView, model_inspect.ENDPOINT).as_view(), name="models-inspect"),
+    path("import/", ImportView.as_view(), name="models-import"),
+]

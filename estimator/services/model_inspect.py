@@ -1,0 +1,126 @@
+"""Reads a config.json into the figures that people look at before they trust an estimate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.canonical import sha256_of
+from estimator.engine.architecture import (
+    Architecture,
+    KvCacheSummary,
+    ParameterTotals,
+    kv_cache_summary,
+    parameter_totals,
+    read_config,
+)
+from estimator.engine.architecture.kv_cache import attention_elements, index_elements, kv_element_bytes, whole_bytes
+from estimator.engine.architecture.parameters import layer_parameters
+from estimator.engine.architecture.spec import LayerGroup
+from estimator.engine.explain import Step
+from estimator.engine.memory_weights import fold, rank_weights
+from estimator.engine.specs import Parallelism, Precision
+
+_CONFIG = "config.json of the request"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFigures:
+    """One layer group with its parameters a layer and its cache bytes a token (of all its layers)."""
+
+    group: LayerGroup
+    parameters_per_layer: int
+    cache_bytes_per_token: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFigures:
+    """What a config describes; `weights_bytes` in the formats asked for."""
+
+    architecture: Architecture
+    config_sha256: str
+    totals: ParameterTotals
+    cache: KvCacheSummary
+    groups: tuple[GroupFigures, ...]
+    weights_bytes: int
+    precision: Precision
+
+    def explain(self) -> list[Step]:
+        """Parameters by layer group, and their sum with the tables and the head."""
+        steps = [self._group_step(index, figures) for index, figures in enumerate(self.groups)]
+        architecture = self.architecture
+        values = {f"layers_{index}_parameters": step.value for index, step in enumerate(steps)}
+        values |= {
+            "embedding": self.totals.embedding,
+            "lm_head": self.totals.lm_head,
+            "final_norm": architecture.final_norm_parameters,
+            "other": architecture.other_parameters,
+            "vision_audio": self.totals.vision_audio,
+        }
+        numbers = {name: value for name, value in values.items() if isinstance(value, int)}
+        steps.append(
+            Step.worked(
+                name="parameters_total",
+                formula=" + ".join(numbers),
+                values=numbers,
+                value=self.totals.total,
+                unit="1",
+                source=_CONFIG,
+            )
+        )
+        return steps
+
+    def _group_step(self, index: int, figures: GroupFigures) -> Step:
+        group = figures.group
+        copies = group.layers if group.parameter_copies is None else group.parameter_copies
+        return Step.worked(
+            name=f"layers_{index}_parameters",
+            formula="copies · parameters_per_layer",
+            values={"copies": copies, "parameters_per_layer": figures.parameters_per_layer},
+            value=copies * figures.parameters_per_layer,
+            unit="1",
+            source=_CONFIG,
+        )
+
+
+def inspect_config(
+    config: Mapping[str, Any], *, precision: Precision | None = None, generic: bool = False
+) -> ModelFigures:
+    """Read a config and count.
+
+    Args:
+        config: the parsed file.
+        precision: formats to count in; None takes the config's own quantisation, else bf16.
+        generic: read an unknown model_type by the llama rule.
+
+    Raises:
+        UnknownArchitectureError, InvalidInputError, MissingFigureError: the reader refuses the config.
+    """
+    architecture = read_config(config, generic=generic)
+    formats = precision or own_precision(architecture)
+    weights = rank_weights(fold(architecture), formats, Parallelism())
+    return ModelFigures(
+        architecture=architecture,
+        config_sha256=sha256_of(config),
+        totals=parameter_totals(architecture),
+        cache=kv_cache_summary(architecture, formats.kv_cache),
+        groups=tuple(_group(group, formats.kv_cache) for group in architecture.layer_groups),
+        weights_bytes=round(weights.total_bytes),
+        precision=formats,
+    )
+
+
+def own_precision(architecture: Architecture) -> Precision:
+    """The formats that a config's own checkpoint has: its quantisation, else bf16; the cache stays bf16."""
+    quantization = architecture.quantization
+    return Precision() if quantization is None else Precision(weights=quantization.weight_format)
+
+
+def _group(group: LayerGroup, kv_format: str) -> GroupFigures:
+    """The figures of one group."""
+    cache = 0
+    attention = group.attention
+    if attention is not None and attention.stores_kv:
+        element = kv_element_bytes(kv_format)
+        elements = (attention_elements(attention) + index_elements(attention)) * group.layers * group.attention_blocks
+        cache = whole_bytes(elements * element)
+    return GroupFigures(group=group, parameters_per_layer=layer_parameters(group), cache_bytes_per_token=cache)
