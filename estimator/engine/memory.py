@@ -266,6 +266,8 @@ def _mtp_bytes(plan: MemoryPlan) -> float:
 
 def ranks(plan: MemoryPlan) -> tuple[RankMemory, ...]:
     """The ranks that can be the worst: first, second and last pipeline stage."""
+    if plan.parallelism.pp == 1:
+        return (rank_memory(plan),)
     stages = sorted({0, min(1, plan.parallelism.pp - 1), plan.parallelism.pp - 1})
     return tuple(rank_memory(plan, stage=stage) for stage in stages)
 

@@ -71,7 +71,14 @@ class MemoryFit:
     curve: tuple[CurvePoint, ...]
 
 
-def memory_fit(plan: MemoryPlan, *, sequences: int, context_tokens: int, window_tokens: int | None = None) -> MemoryFit:
+def memory_fit(
+    plan: MemoryPlan,
+    *,
+    sequences: int,
+    context_tokens: int,
+    window_tokens: int | None = None,
+    with_curve: bool = True,
+) -> MemoryFit:
     """Fit `sequences` sequences of `context_tokens` tokens into one replica.
 
     Args:
@@ -79,6 +86,7 @@ def memory_fit(plan: MemoryPlan, *, sequences: int, context_tokens: int, window_
         sequences: sequences at once in the replica.
         context_tokens: length each of them reaches.
         window_tokens: the model's longest context; bounds `max_context_tokens` and the curve.
+        with_curve: False leaves the curve empty (for trying settings out).
 
     Returns:
         Verdict, ledger of the worst rank, capacities and the curve of length against sequences.
@@ -121,8 +129,17 @@ def memory_fit(plan: MemoryPlan, *, sequences: int, context_tokens: int, window_
         max_context_tokens=longest,
         engine_sequences_limit=limit,
         observed=plan.overrides.kv_cache_tokens_observed is not None,
-        curve=_curve(candidates, budgets, dp, window_tokens, context_tokens),
+        curve=_curve(candidates, budgets, dp, window_tokens, context_tokens) if with_curve else (),
     )
+
+
+def is_feasible(plan: MemoryPlan, *, sequences: int, context_tokens: int) -> bool:
+    """Whether the load fits on every rank; the first question of `memory_fit` alone."""
+    share = -(-sequences // plan.parallelism.dp)
+    for rank in ranks(plan):
+        if rank.kv_budget_bytes < 0 or share * rank.allocation.sequence_bytes(context_tokens) > _capacity(plan, rank):
+            return False
+    return True
 
 
 def _capacity(plan: MemoryPlan, rank: RankMemory) -> float:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from estimator.engine.architecture.kv_cache import attention_elements, kv_element_bytes
 from estimator.engine.architecture.spec import Architecture, AttentionKind
 from estimator.engine.memory import MemoryPlan
-from estimator.engine.memory_fit import MemoryFit, memory_fit
+from estimator.engine.memory_fit import MemoryFit, is_feasible, memory_fit
 from estimator.engine.memory_weights import fold
 from estimator.engine.specs import Parallelism
 
@@ -75,16 +75,18 @@ def suggestions(
     return tuple(found)
 
 
-def _try(plan: MemoryPlan, sequences: int, tokens: int, window: int | None) -> MemoryFit:
-    longest = min(plan.longest_tokens, tokens) if plan.policy.batched_tokens_follow_context else plan.longest_tokens
-    return memory_fit(
-        replace(plan, longest_tokens=longest), sequences=sequences, context_tokens=tokens, window_tokens=window
-    )
+def _try(plan: MemoryPlan, sequences: int, tokens: int, window: int | None) -> MemoryFit | None:
+    """The fit of a changed plan, None when it does not fit (found out before anything else is computed)."""
+    if plan.policy.batched_tokens_follow_context and tokens < plan.longest_tokens:
+        plan = replace(plan, longest_tokens=tokens)
+    if not is_feasible(plan, sequences=sequences, context_tokens=tokens):
+        return None
+    return memory_fit(plan, sequences=sequences, context_tokens=tokens, window_tokens=window, with_curve=False)
 
 
-def _add(found: list[Suggestion], change: str, value: str | int, fit: MemoryFit) -> bool:
+def _add(found: list[Suggestion], change: str, value: str | int, fit: MemoryFit | None) -> bool:
     """Add a change that fits."""
-    if not fit.feasible:
+    if fit is None:
         return False
     found.append(
         Suggestion(
