@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from estimator.engine.architecture.kv_cache import KvLayout, kv_layout, whole_bytes
-from estimator.engine.architecture.parameters import ParameterTotals, parameter_totals
+from estimator.engine.architecture.parameters import ParameterTotals
 from estimator.engine.explain import Step
 from estimator.engine.memory import MemoryPlan
 from estimator.engine.memory_fit import MemoryFit, memory_fit
@@ -74,23 +74,13 @@ def estimate_memory(plan: Plan, *, gpus: Sequence[GpuChoice] = ()) -> MemoryEsti
         memory=memory,
         fit=fit,
         cache=cache_figures(plan, tokens),
-        parameters=kept_totals(plan),
+        parameters=plan.model.parameters,
         alternatives=alternatives(architecture, plan.precision.kv_cache),
         suggestions=suggestions(
             memory, fit, window_tokens=window, scale_up_gpus=plan.gpu.spec.scale_up_gpus, gpus=gpus
         ),
         basis="observed" if fit.observed else memory.policy.basis,
     )
-
-
-def kept_totals(plan: Plan) -> ParameterTotals:
-    """The parameter totals of the plan's model, summed once for each model."""
-    folded = fold(plan.model.architecture)
-    found = folded.kept.get("totals")
-    if not isinstance(found, ParameterTotals):
-        found = parameter_totals(plan.model.architecture)
-        folded.kept["totals"] = found
-    return found
 
 
 def cache_figures(plan: Plan, tokens: int) -> CacheFigures:

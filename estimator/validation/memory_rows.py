@@ -36,6 +36,7 @@ class StartUp:
     id: str
     model: str
     engine: str
+    engine_version: str
     clean: bool
     source: str
     date: str
@@ -199,7 +200,7 @@ def summarise(scores: Iterable[MemoryScore]) -> tuple[MemorySummary, ...]:
     """The groups of the bars: vLLM 0.11 and 0.19, all clean rows, and the rest of the engines."""
     listed = list(scores)
     clean = [score for score in listed if score.row.clean]
-    recent = [score for score in clean if score.row.engine in ("vllm-0.11", "vllm-0.19")]
+    recent = [score for score in clean if score.row.engine_version.startswith(("0.11", "0.19"))]
     groups = [("vLLM 0.11 and 0.19", recent), ("all clean rows", clean)]
     for name in sorted({score.row.engine for score in clean}):
         groups.append((name, [score for score in clean if score.row.engine == name]))

@@ -12,6 +12,7 @@ from estimator.engine.errors import InvalidInputError
 MAX_PATTERNS = 20_000
 MAX_PATTERN_CHARACTERS = 400
 MAX_WORK = 4_000_000
+MAX_WILDCARDS = 2_000
 _WHERE = "config.quantization_config"
 # What a pattern of an ignore list may hold beside plain text: nothing that can run away.
 _SAFE_REGEX = re.compile(r"^[\w.\-*+\\()|\[\]?^$]*$")
@@ -215,7 +216,7 @@ class _Kept:
     anything; of `re:` patterns only those are used that cannot run away (no repeated group, two wildcards at most).
     """
 
-    __slots__ = ("exact", "names_layers", "parts", "pattern", "size")
+    __slots__ = ("bodies", "compiled", "exact", "names_layers", "parts", "size")
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self.exact: set[str] = set()
@@ -232,16 +233,19 @@ class _Kept:
                 if not _LAYER_NUMBER.search(pattern):
                     self.parts.add(plain)
         self.size = len(bodies)
-        self.pattern = re.compile("|".join(f"(?:{body})" for body in bodies)) if bodies else None
+        self.bodies = bodies
+        self.compiled: re.Pattern[str] | None = None
 
     def __call__(self, path: str) -> bool:
         """Whether the module of this path is left alone."""
         if any(self._names(one) for one in (path, path.replace(".self_attn.", ".attn.").replace(".mlp.", ".ffn."))):
             return True
-        return self.pattern is not None and (
-            self.pattern.search("." + path) is not None
-            or self.pattern.search("." + path.replace(".self_attn.", ".attn.").replace(".mlp.", ".ffn.")) is not None
-        )
+        if not self.bodies:
+            return False
+        if self.compiled is None:
+            self.compiled = re.compile("|".join(f"(?:{body})" for body in self.bodies))
+        other = path.replace(".self_attn.", ".attn.").replace(".mlp.", ".ffn.")
+        return any(self.compiled.search("." + one) is not None for one in {path, other})
 
     def _names(self, path: str) -> bool:
         pieces = path.split(".")
@@ -279,7 +283,7 @@ def _apply(scheme: _Scheme, architecture: Architecture) -> Quantization:
         index for index, group in enumerate(architecture.layer_groups) for _ in range(group.layers)
     )
     work = len(order) * max((len(group.matrices) for group in architecture.layer_groups), default=0)
-    if work * (scheme.kept.size + len(scheme.kept.parts)) > MAX_WORK:
+    if scheme.kept.size > MAX_WILDCARDS or work * (scheme.kept.size + len(scheme.kept.parts)) > MAX_WORK:
         raise InvalidInputError("the list of unquantised modules is too long for so many layers", field=_WHERE)
     positions: list[list[int]] = [[] for _ in architecture.layer_groups]
     for layer, index in enumerate(order):

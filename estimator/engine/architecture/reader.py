@@ -11,6 +11,7 @@ from estimator.engine.architecture.fields import Fields
 from estimator.engine.architecture.nesting import NESTED_KEYS, SAME_AS, TEXT_PART
 from estimator.engine.architecture.prediction import with_mtp
 from estimator.engine.architecture.quantization_config import read_quantization
+from estimator.engine.architecture.shape import HIDDEN, LAYERS
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.architecture.vision import vision_parameters
 from estimator.engine.errors import InvalidInputError, UnknownArchitectureError
@@ -54,6 +55,7 @@ def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architec
         rule_type, reader = "llama", READERS["llama"]
     fields = Fields(_merged(config, text), class_defaults(model_type, rule_type), path)
     architecture = reader(fields)
+    _require_dimensions(fields)
     warnings += _default_warnings(fields)
     architecture = with_mtp(fields, architecture)
     vision, notes = vision_parameters(Fields(config, {}), outer_type, rule_type, architecture.hidden_size)
@@ -115,6 +117,13 @@ def _merged(config: Mapping[str, Any], text: Mapping[str, Any]) -> Mapping[str, 
     if text is config or tie is None:
         return text
     return {**text, "tie_word_embeddings": tie}
+
+
+def _require_dimensions(fields: Fields) -> None:
+    """Refuse a config that states neither width nor depth: class defaults are for omitted keys, not for files."""
+    defaulted = set(fields.defaulted)
+    if defaulted.intersection(HIDDEN) and defaulted.intersection(LAYERS):
+        raise fields.missing("hidden_size")
 
 
 def _default_warnings(fields: Fields) -> list[str]:

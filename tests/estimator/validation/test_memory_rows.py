@@ -1,0 +1,52 @@
+"""The memory model on every shipped start-up log: the bars that the table is held to."""
+
+import pytest
+
+from estimator.validation import shipped
+from estimator.validation.memory_rows import failed_starts, read_start_ups, score_memory, summarise
+
+SCORES = score_memory(shipped.architecture, shipped.profile)
+GROUPS = {summary.group: summary for summary in summarise(SCORES)}
+
+
+def test_recent_vllm_within_half_a_percent_and_a_gibibyte() -> None:
+    recent = GROUPS["vLLM 0.11 and 0.19"]
+    assert recent.rows >= 28
+    assert recent.median <= 0.005
+    assert recent.within_gib is not None
+    assert recent.within_gib >= 0.95
+
+
+def test_all_clean_rows_within_two_percent_and_ten_at_the_ninetieth() -> None:
+    clean = GROUPS["all clean rows"]
+    assert clean.rows >= 40
+    assert clean.median <= 0.02
+    assert clean.p90 <= 0.10
+
+
+def test_starts_that_failed_are_refused_with_their_term() -> None:
+    found = {
+        start.id: (start.refused, start.binding_term) for start in failed_starts(shipped.architecture, shipped.profile)
+    }
+    assert found == {"m040": (True, "activation"), "m055": (True, "kv_cache")}
+
+
+def test_weights_of_a_rank_are_what_the_logs_print() -> None:
+    errors = sorted(
+        abs(score.weights_gib / score.row.weights_gib - 1)
+        for score in SCORES
+        if score.row.weights_gib and score.row.engine in ("vllm-0.11", "vllm-0.19")
+    )
+    assert errors[len(errors) // 2] <= 0.0089  # the bar of other tools: 0.89 % mean (M38)
+
+
+def test_tokens_of_a_printed_pool_are_exact() -> None:
+    exact = [score for score in SCORES if score.compares == "tokens_from_bytes"]
+    assert len(exact) == 3
+    assert all(abs(score.error) <= 0.0011 for score in exact)
+
+
+@pytest.mark.parametrize("row", read_start_ups(), ids=lambda row: row.id)
+def test_every_row_names_its_source_and_date(row) -> None:
+    assert row.source
+    assert row.date
