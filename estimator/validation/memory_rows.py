@@ -130,7 +130,7 @@ def score_row(row: StartUp, architecture: Architecture, engine: EngineProfile) -
         ValueError: the row prints neither cache bytes nor tokens.
     """
     rank = rank_memory(memory_plan_of(row, architecture, engine), stage=0)
-    common = {
+    common: dict[str, Any] = {
         "row": row,
         "weights_gib": rank.weights_bytes / GIB,
         "activation_gib": rank.activation_bytes / GIB,
