@@ -1,5 +1,7 @@
 """The sweep: rows equal single evaluations, nothing is faster than its ceiling, ends are ordered, gaps are told."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -276,3 +278,22 @@ def test_sixty_conversations_of_8000_tokens_by_the_ideal_profile():  # S13, S14
     assert columns["tokens_per_s_per_user_mid"][0] == pytest.approx(42.42, abs=0.01)
     assert columns["tokens_per_s_total_mid"][0] == pytest.approx(2545.1, abs=0.1)
     assert columns["tpot_s_low"][0] == columns["tpot_s_high"][0]
+
+
+def test_memory_does_not_grow_with_the_number_of_points():
+    def peak(count):
+        rows = Rows(
+            key=np.zeros(count, dtype=np.int8),
+            mode=CLOSED,
+            input_tokens=900.0,
+            output_tokens=100.0,
+            concurrency=np.ones(count, dtype=np.float32),
+        )
+        tracemalloc.start()
+        for _ in SWEEP.chunks(rows):
+            pass
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    assert peak(160_000) < 1.1 * peak(40_000)

@@ -1,0 +1,78 @@
+"""How fast the speed model is: points per second of a sweep, and one estimate; `make bench` prints it."""
+
+import time
+
+import numpy as np
+import pytest
+
+from estimator.engine.prepared import Key, prepare
+from estimator.engine.specs import Parallelism, Precision, WorkloadMode
+from estimator.engine.sweep import CHUNK_ROWS, Rows, Sweep, mode_code
+from tests.engine.shapes import H100, from_shape, latent_shape, llama_8b_shape, mixture_shape, serving_engine
+
+pytestmark = pytest.mark.bench
+
+KEYS = 12
+BLOCK = 256
+
+
+def keys():
+    shapes = (llama_8b_shape(), mixture_shape(), latent_shape())
+    return [
+        prepare(
+            Key(
+                architecture=from_shape(shapes[place % 3]),
+                gpu=H100,
+                engine=serving_engine(),
+                precision=Precision(weights=("bf16", "fp8")[place % 2]),
+                parallelism=Parallelism(tp=(1, 2)[place // 6]),
+            )
+        )
+        for place in range(KEYS)
+    ]
+
+
+def rows(count):
+    rng = np.random.default_rng(1)
+    return Rows(
+        key=np.repeat(np.arange(count // BLOCK + 1) % KEYS, BLOCK)[:count],
+        mode=mode_code(WorkloadMode.CLOSED_LOOP),
+        input_tokens=rng.integers(100, 8000, count).astype(float),
+        output_tokens=rng.integers(50, 2000, count).astype(float),
+        concurrency=rng.integers(1, 512, count).astype(float),
+    )
+
+
+def best_s(call, times):
+    """Least CPU seconds of one thread over several calls: what the work takes when nothing disturbs it."""
+    least = float("inf")
+    for _ in range(times):
+        start = time.thread_time()
+        call()
+        least = min(least, time.thread_time() - start)
+    return least
+
+
+def test_points_per_second_of_a_sweep():
+    sweep, load = Sweep(keys()), rows(CHUNK_ROWS * 2)
+    columns = sweep.evaluate(load)
+    spent = best_s(lambda: sweep.evaluate(load), 30)
+    copied = best_s(lambda: {name: column.copy() for name, column in columns.items()}, 30)
+    rate = len(load) / spent
+    print(  # noqa: T201
+        f"\nsweep: {rate / 1e6:.2f} M points/s on one core, {len(columns)} columns each, "
+        f"{spent / copied:.0f} x the time of copying the columns"
+    )
+    assert rate > 400_000
+
+
+def test_one_estimate():
+    key = keys()[0].key
+    one = rows(1)
+
+    def estimate():
+        Sweep([prepare(key)]).evaluate(one)
+
+    spent = best_s(estimate, 200)
+    print(f"\none estimate, constants folded anew: {spent * 1e3:.2f} ms of CPU")  # noqa: T201
+    assert spent < 0.002
