@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from estimator.engine.capacity import stored_bytes_per_sequence
 from estimator.engine.codes import MODE_CODES, Binding, Reason
 from estimator.engine.errors import EngineError
-from estimator.engine.prepared import Basis, Key, PreparedKey, prepare
+from estimator.engine.prepared import Basis, PreparedKey
 from estimator.engine.serving import context_tokens
 from estimator.engine.sweep import Rows as EngineRows
 from estimator.engine.sweep import Sweep as EngineSweep
+from estimator.resolvers.plan import Plan
 from estimator.services.sweep_axes import Axes
 from estimator.services.sweep_columns import COLUMNS, ColumnKind, Rows, TextValues
+from estimator.services.throughput_plan import cache_budget, prepared_key
 
 Codes = tuple[NDArray[np.int64], ...]
 _KEPT = 20_000
@@ -61,19 +63,17 @@ def _fold(axes: Axes, setting: int) -> PreparedKey | str:
     model, gpu, engine, precision, parallel = np.unravel_index(setting, axes.shape[:5])
     profile = axes.engines[engine]
     gpus = axes.gpus_ideal if profile.kind == "ideal" else axes.gpus
+    plan = Plan(
+        model=axes.models[model],
+        gpu=gpus[gpu],
+        engine=profile,
+        precision=axes.precisions[precision],
+        parallelism=axes.parallelism[parallel],
+        memory=axes.memory,
+    )
     try:
-        return prepare(
-            Key(
-                architecture=axes.models[model].architecture,
-                gpu=gpus[gpu].spec,
-                engine=profile,
-                precision=axes.precisions[precision],
-                parallelism=axes.parallelism[parallel],
-                memory_utilization=axes.memory.utilization,
-                max_num_seqs=axes.memory.max_num_seqs,
-                max_batched_tokens=axes.memory.max_batched_tokens,
-            )
-        )
+        # The same folding as the endpoint's, so that a row equals the answer to its request.
+        return prepared_key(plan, cache_budget(plan))
     except EngineError as error:
         return str(error)
 

@@ -72,7 +72,9 @@ def cache_budget(plan: Plan) -> CacheBudget:
     if fit.observed:
         return CacheBudget(bytes_per_rank=float(fit.capacity_bytes), basis="observed")
     added = plan.memory.runtime_overhead_bytes is not None or plan.lora or plan.draft_model or plan.mtp_layers_loaded
-    if policy.basis == "calibrated" or plan.engine.serving is None or added:
+    # Where a whole prompt is one batch the ledger has a budget for each length: one rule for all rows is kept there.
+    logged = policy.basis == "calibrated" and not policy.batched_tokens_follow_context
+    if logged or plan.engine.serving is None or added:
         return CacheBudget(bytes_per_rank=float(fit.capacity_bytes), basis=policy.basis)
     return CacheBudget(bytes_per_rank=None, basis=policy.basis)
 
