@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from estimator.engine.codes import MODE_CODES, Reason
+from estimator.engine.codes import Reason
 from estimator.engine.errors import MissingFigureError
-from estimator.engine.prepared import Key, PreparedKey, prepare
-from estimator.engine.specs import Workload
-from estimator.engine.sweep import Rows, Sweep
+from estimator.engine.sweep import Sweep
 from estimator.resolvers.plan import Plan
+from estimator.services.throughput_plan import prepared_key, rows_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,38 +38,6 @@ class ReplicaSpeed:
         return min(self.requests_per_s * self.prefill_s, 1.0)
 
 
-def prepared_plan(plan: Plan) -> PreparedKey:
-    """The plan's replica with its constants folded, ready for any load."""
-    return prepare(
-        Key(
-            architecture=plan.model.architecture,
-            gpu=plan.gpu.spec,
-            engine=plan.engine,
-            precision=plan.precision,
-            parallelism=plan.parallelism,
-            memory_utilization=plan.memory.utilization,
-            max_num_seqs=plan.memory.max_num_seqs,
-            max_batched_tokens=plan.memory.max_batched_tokens,
-        )
-    )
-
-
-def rows_of(workload: Workload, **more: Any) -> Rows:
-    """Rows of one workload; `more` replaces fields by arrays."""
-    values: dict[str, Any] = {
-        "key": 0,
-        "mode": MODE_CODES[workload.mode],
-        "input_tokens": float(workload.input_tokens),
-        "output_tokens": float(workload.output_tokens),
-        "concurrency": float(workload.concurrency),
-        "context_tokens": np.nan if workload.context_tokens is None else float(workload.context_tokens),
-        "prefix_cache_hit_rate": workload.prefix_cache_hit_rate,
-        "requests_per_s": np.nan if workload.requests_per_s is None else workload.requests_per_s,
-        "burstiness_cv": workload.burstiness_cv,
-    }
-    return Rows(**(values | more))
-
-
 def replica_speed(plan: Plan) -> ReplicaSpeed:
     """Speed of one replica under the plan's workload.
 
@@ -79,8 +46,8 @@ def replica_speed(plan: Plan) -> ReplicaSpeed:
     """
     if plan.workload is None:
         raise MissingFigureError("tokens_per_s_output, or a workload to compute it for", field="workload")
-    prepared = prepared_plan(plan)
-    columns = Sweep([prepared]).evaluate(_one_row(rows_of(plan.workload)))
+    prepared = prepared_key(plan)
+    columns = Sweep([prepared]).evaluate(rows_of(plan.workload, np.array([float(plan.workload.concurrency)])))
     reason = Reason(int(columns["reason"][0]))
     return ReplicaSpeed(
         tokens_per_s_output_low=_figure(columns, "tokens_per_s_total_low"),
@@ -93,10 +60,6 @@ def replica_speed(plan: Plan) -> ReplicaSpeed:
         basis=str(prepared.basis),
         reason=None if reason is Reason.NONE else reason.label,
     )
-
-
-def _one_row(rows: Rows) -> Rows:
-    return Rows(**{name: np.atleast_1d(getattr(rows, name)) for name in rows.__slots__})
 
 
 def _figure(columns: dict[str, Any], name: str) -> float | None:

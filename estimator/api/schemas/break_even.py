@@ -1,0 +1,273 @@
+"""`estimates/break-even/`: an API against reserved self-hosting for a month's traffic."""
+
+import datetime
+import math
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from django.utils.translation import gettext as _
+from pydantic import Field
+
+from estimator.api.answers import BASIS_HELP, Amount, Answer, Basis, ResponsePart, common_parts
+from estimator.api.endpoint import Asked, Endpoint
+from estimator.api.examples import WorkedExample
+from estimator.api.fields import WHOLE, Currency, Money, RequestBody, Tokens, TokensOrNone
+from estimator.api.schemas.cost import merged
+from estimator.api.schemas.load_parts import WorkloadPart
+from estimator.api.schemas.price_part import ApiCostPart, exact
+from estimator.api.schemas.self_hosted_part import (
+    SelfHostedPart,
+    in_part,
+    machines,
+    resolved_plan,
+    speed_and_yield,
+)
+from estimator.engine.cost import api_cost
+from estimator.engine.self_hosted_cost import Yield
+from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.plan import Plan, Provenance, Resolved
+from estimator.resolvers.prices import price_provenance, resolve_price
+from estimator.services.break_even import BreakEvenResult, Traffic, break_even
+from estimator.services.replica_speed import ReplicaSpeed
+from estimator.services.self_hosted import Machines
+
+
+class ComparedApiPart(ApiCostPart):
+    """The prices; the usage follows from the month's traffic."""
+
+    usage: dict[str, float] = Field(default={}, description="Not used here: the lengths are those of `monthly`.")
+
+
+class MonthlyPart(RequestBody):
+    """A month's traffic."""
+
+    requests: Annotated[int, Field(ge=1, le=10**12), WHOLE] = Field(description="Requests in the month, count.")
+    input_tokens: TokensOrNone = Field(description="Prompt of ONE request, cached tokens included, tokens.")
+    output_tokens: Tokens = Field(description="Answer of ONE request, tokens.")
+    cached_fraction: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.0, description="Share of prompt tokens read from the cache, 0 to below 1."
+    )
+
+
+class ExchangeRatePart(RequestBody):
+    """A dated rate of yours; nothing is ever converted without one."""
+
+    from_currency: Currency
+    to_currency: Currency
+    rate: Money = Field(description="Units of to_currency for one of from_currency, exact decimal.")
+    on: datetime.date = Field(description="Day of the rate.")
+
+
+class BreakEvenRequest(RequestBody):
+    """Both sides and the month."""
+
+    self_hosted: SelfHostedPart = Field(
+        description="GPUs of ONE replica and their price, with what it yields; load_fraction is the most it may carry."
+    )
+    api: ComparedApiPart = Field(description="The API.")
+    monthly: MonthlyPart = Field(description="The month's traffic.")
+    exchange_rate: ExchangeRatePart | None = Field(
+        default=None, description="From the API's currency to the machines', where they differ."
+    )
+
+
+class BreakEvenApi(ResponsePart):
+    """The API's side."""
+
+    cost_per_request: Amount = Field(description="Bill of one request.")
+    cost_per_month: Amount = Field(description="Bill of the month.")
+
+
+class BreakEvenHosted(ResponsePart):
+    """The self-hosted side on the reserved basis: the one to compare."""
+
+    basis: Basis = Field(description=BASIS_HELP)
+    replicas: int = Field(description="Whole replicas for the month, count.")
+    gpus_per_replica: int = Field(description="GPUs of one replica, count.")
+    gpus: int = Field(description="Whole GPUs, count.")
+    replica_requests_per_month: float = Field(description="Requests one replica serves in a month at the load allowed.")
+    replica_cost_per_month: Amount = Field(description="One replica for 730 h.")
+    cost_per_month: Amount = Field(description="All replicas for 730 h, whatever their load.")
+    load_fraction: float = Field(description="Share of the paid time with work, 0 to 1.")
+
+
+class BreakEvenUsage(ResponsePart):
+    """Usage basis: busy time only. It flatters self-hosting and may not face an API's price."""
+
+    label: str = Field(description="What the figure is, in words.")
+    cost_per_month: Amount = Field(description="Busy share of the hours times their price.")
+
+
+class BreakEvenStair(ResponsePart):
+    """One step of the staircase of whole replicas."""
+
+    requests_up_to: float = Field(description="Monthly requests up to which it is enough.")
+    replicas: int = Field(description="Replicas, count.")
+    gpus: int = Field(description="GPUs, count.")
+    cost_per_month: Amount = Field(description="Bill of the step.")
+    api_cost_at_end: Amount = Field(description="What the API bills for the step's full volume.")
+
+
+class BreakEvenAnswer(Answer):
+    """Both bills, the staircase and where it crosses the API's line."""
+
+    currency: str = Field(description="ISO 4217 code of every amount.")
+    cheaper: Literal["api", "self_hosted", "equal"] = Field(description="Cheaper side, reserved basis.")
+    api: BreakEvenApi
+    self_hosted: BreakEvenHosted
+    usage_basis: BreakEvenUsage
+    staircase: list[BreakEvenStair] = Field(description="Steps around the month's volume, one beyond it, at most 13.")
+    crossing_requests_per_month: float | None = Field(
+        description="Lowest monthly volume at which self-hosting costs no more; null with a reason."
+    )
+    always_cheaper_from_requests_per_month: float | None = Field(
+        description="Volume from which no further step makes self-hosting dearer again; null when there is none."
+    )
+    load_fraction_needed: float | None = Field(
+        description="Share of a replica's full capacity at which it costs as much as the API; above 1: never."
+    )
+    reason: str | None = Field(description="Why there is no crossing.")
+
+
+def answer_break_even(body: BreakEvenRequest, asked: Asked) -> BreakEvenAnswer:
+    """The answer to a request.
+
+    Raises:
+        ResolutionError: Faults of a part, or two currencies without a rate.
+    """
+    traffic = _traffic(body.monthly)
+    price = in_part("api", lambda: resolve_price(body.api.price_choice(), asked.facts))
+    bill = in_part("api", lambda: api_cost(price.prices, traffic.usage()))
+    paid, made, speed, origin = in_part("self_hosted", lambda: _replica(body, traffic, asked))
+    rate, rate_note = _rate(body, price.prices.currency, paid.currency)
+    found = break_even(bill, paid, made, traffic, rate_to_currency=rate)
+    references = {line.reference: f"api.lines.{line.meter}" for line in bill.lines if line.reference}
+    resolved = [price, price_provenance(price, asked.facts, references), *origin, rate_note, _notes(body)]
+    common = common_parts(
+        merged(resolved),
+        catalog_revision=asked.facts.catalog_revision,
+        steps=found.explain() if asked.explain else [],
+        explain=asked.explain,
+    )
+    return _answer(common, found, speed)
+
+
+def _traffic(month: MonthlyPart) -> Traffic:
+    return Traffic(
+        requests=month.requests,
+        input_tokens=month.input_tokens,
+        output_tokens=month.output_tokens,
+        cached_fraction=exact(month.cached_fraction),
+    )
+
+
+def _replica(
+    body: BreakEvenRequest, traffic: Traffic, asked: Asked
+) -> tuple[Machines, Yield, ReplicaSpeed | None, list[Resolved]]:
+    """The replica at the month's lengths; its prefix cache is taken to find the same share as the API's."""
+    load = body.self_hosted.workload or WorkloadPart(mode="offline")
+    lengths = {
+        "input_tokens": max(traffic.input_tokens, 1),
+        "output_tokens": traffic.output_tokens,
+        "prefix_cache_hit_rate": float(traffic.cached_fraction),
+    }
+    part = body.self_hosted.model_copy(update={"workload": load.model_copy(update=lengths)})
+    plan: Plan | None = resolved_plan(part, asked.facts)
+    speed, made, gpus = speed_and_yield(part, plan)
+    paid, origin = machines(part, asked.facts, gpus)
+    return paid, made, speed, [origin, *([plan] if plan else [])]
+
+
+def _rate(body: BreakEvenRequest, source: str, target: str) -> tuple[Decimal, Resolved]:
+    if source == target:
+        return Decimal(1), Resolved()
+    given = body.exchange_rate
+    if given is None or (given.from_currency, given.to_currency) != (source, target):
+        detail = _("The API is in %(source)s, the GPUs in %(target)s: give a dated rate from one to the other.") % {
+            "source": source,
+            "target": target,
+        }
+        raise ResolutionError([Issue(path=("exchange_rate",), code="required", detail=detail)])
+    entry = Provenance(
+        what="exchange_rate", value=given.rate, unit=f"{target}/{source}", source="request", date=given.on.isoformat()
+    )
+    return Decimal(given.rate), Resolved(provenance=(entry,))
+
+
+def _notes(body: BreakEvenRequest) -> Resolved:
+    assumed = [_("Reserved GPUs: every hour of the month is paid.")]
+    if body.monthly.cached_fraction:
+        assumed.append(_("The self-hosted prefix cache finds the same share of the prompts as the API's."))
+    left_out = [_("staff, storage, traffic out of the site and taxes"), _("the API's cache writes")]
+    return Resolved(assumptions=tuple(assumed), not_modelled=tuple(left_out))
+
+
+def _answer(common: dict[str, Any], found: BreakEvenResult, speed: ReplicaSpeed | None) -> BreakEvenAnswer:
+    needed = found.crossing.load_fraction_needed
+    return BreakEvenAnswer.model_validate(
+        common
+        | {
+            "currency": found.currency,
+            "cheaper": found.cheaper,
+            "api": {"cost_per_request": found.api_cost_per_request, "cost_per_month": found.api_cost_per_month},
+            "self_hosted": {
+                "basis": "observed" if speed is None else speed.basis,
+                "replicas": found.replicas,
+                "gpus_per_replica": found.gpus_per_replica,
+                "gpus": found.gpus,
+                "replica_requests_per_month": found.replica_requests_per_month,
+                "replica_cost_per_month": found.replica_cost_per_month,
+                "cost_per_month": found.hosted_cost_per_month,
+                "load_fraction": found.load_fraction,
+            },
+            "usage_basis": {
+                "label": _("busy time only: flatters self-hosting, not for comparison with an API"),
+                "cost_per_month": found.usage_cost_per_month,
+            },
+            "staircase": [
+                {
+                    "requests_up_to": stair.requests_up_to,
+                    "replicas": stair.replicas,
+                    "gpus": stair.gpus,
+                    "cost_per_month": stair.cost_per_month,
+                    "api_cost_at_end": stair.api_cost_at_end,
+                }
+                for stair in found.stairs
+            ],
+            "crossing_requests_per_month": found.crossing.first_requests_per_month,
+            "always_cheaper_from_requests_per_month": found.crossing.always_from_requests_per_month,
+            "load_fraction_needed": needed if math.isfinite(needed) else None,
+            "reason": found.crossing.reason,
+        }
+    )
+
+
+ENDPOINT = Endpoint(
+    slug="break-even",
+    summary="An API against reserved self-hosting for a month's traffic",
+    description=(
+        "The API bills each request; replicas come in whole GPUs and are paid for 730 h whatever their load. Answers "
+        "both bills, the staircase of replicas, the volume at which they cross and the load a replica needs. The usage "
+        "basis (busy time only) is given and labelled, and never compared."
+    ),
+    request=BreakEvenRequest,
+    response=BreakEvenAnswer,
+    answer=answer_break_even,
+    examples=(
+        WorkedExample(
+            name="one-gpu",
+            summary="One GPU at 2 USD/h and 2,500 tokens/s against 3 and 15 USD per million tokens",
+            body={
+                "self_hosted": {
+                    "price_per_gpu_hour": "2",
+                    "currency": "USD",
+                    "tokens_per_s_output": 2500,
+                    "load_fraction": 0.6,
+                },
+                "api": {"price": {"currency": "USD", "meters": {"input": "3", "output": "15", "cache_read": "0.3"}}},
+                "monthly": {"requests": 1000000, "input_tokens": 1000, "output_tokens": 400, "cached_fraction": 0.5},
+            },
+            explain=True,
+        ),
+    ),
+)

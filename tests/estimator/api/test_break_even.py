@@ -1,0 +1,78 @@
+"""estimates/break-even over REST: both bills by hand, the staircase, currencies and what is refused."""
+
+from decimal import Decimal
+
+import orjson
+import pytest
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
+HOSTED = {"price_per_gpu_hour": "2", "currency": "USD", "tokens_per_s_output": 1000}
+API = {"price": {"currency": "USD", "meters": {"input": "3", "output": "15", "cache_read": "0.3"}}}
+MONTH = {"requests": 100_000, "input_tokens": 1000, "output_tokens": 500}
+
+
+@pytest.fixture
+def ask(client):
+    def send(status=200, **body):
+        body = {"self_hosted": HOSTED, "api": API, "monthly": MONTH} | body
+        response = client.post("/api/v1/estimates/break-even/", orjson.dumps(body), content_type="application/json")
+        assert response.status_code == status, response.content
+        return response.json()
+
+    return send
+
+
+def test_both_bills_by_hand(ask):
+    answer = ask()
+    # API: 1,000 × 3 + 500 × 15 = 10,500 per million → 0.0105 a request; GPU: 2 × 730 = 1,460 a month.
+    assert answer["api"] == {"cost_per_request": "0.0105", "cost_per_month": "1050"}
+    assert answer["self_hosted"]["cost_per_month"] == "1460"
+    assert answer["cheaper"] == "api"
+    # one GPU: 2 requests/s × 2,628,000 s
+    assert answer["self_hosted"]["replica_requests_per_month"] == pytest.approx(5_256_000)
+    assert answer["crossing_requests_per_month"] == pytest.approx(1460 / 0.0105)
+    assert answer["load_fraction_needed"] == pytest.approx(1460 / 0.0105 / 5_256_000)
+
+
+def test_reserved_gpus_are_whole_and_the_usage_basis_is_labelled(ask):
+    answer = ask(monthly=MONTH | {"requests": 6_000_000})
+    assert (answer["self_hosted"]["replicas"], answer["self_hosted"]["gpus"]) == (2, 2)
+    assert answer["self_hosted"]["cost_per_month"] == "2920"
+    assert answer["cheaper"] == "self_hosted"
+    assert Decimal(answer["usage_basis"]["cost_per_month"]) < 2920
+    assert "not for comparison" in answer["usage_basis"]["label"]
+    assert [stair["gpus"] for stair in answer["staircase"]] == [1, 2, 3]
+
+
+def test_cached_tokens_lower_the_api_bill(ask):
+    answer = ask(monthly=MONTH | {"cached_fraction": 0.5})
+    assert answer["api"]["cost_per_request"] == "0.00915"  # 500 × 3 + 500 × 0.3 + 500 × 15
+
+
+def test_an_api_cheaper_than_a_full_gpu_never_crosses(ask):
+    cheap = {"price": {"currency": "USD", "meters": {"input": "0.01", "output": "0.1"}}}
+    answer = ask(api=cheap)
+    assert answer["crossing_requests_per_month"] is None
+    assert answer["load_fraction_needed"] > 1
+    assert answer["reason"]
+
+
+def test_currencies_are_converted_only_by_a_dated_rate(ask):
+    euros = {"price": {"currency": "EUR", "meters": {"input": "3", "output": "15"}}}
+    assert ask(400, api=euros)["errors"][0]["pointer"] == "#/exchange_rate"
+    rate = {"from_currency": "EUR", "to_currency": "USD", "rate": "1.10", "on": "2026-11-27"}
+    answer = ask(api=euros, exchange_rate=rate)
+    assert answer["api"]["cost_per_request"] == "0.01155"
+    assert any(entry["what"] == "exchange_rate" and entry["date"] == "2026-11-27" for entry in answer["provenance"])
+
+
+def test_a_plan_gives_the_replica_its_speed(ask):
+    hosted = {"price_per_gpu_hour": "2", "currency": "USD", "model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb",
+              "engine": "ideal"}  # fmt: skip
+    answer = ask(self_hosted=hosted)
+    assert answer["self_hosted"]["basis"] == "assumption"
+    assert answer["self_hosted"]["replica_requests_per_month"] > 1e6
+
+
+def test_an_unpriced_meter_is_422(ask):
+    ask(422, api={"price": {"currency": "USD", "meters": {"input": "3"}}})

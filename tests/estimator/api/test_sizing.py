@@ -1,0 +1,137 @@
+"""estimates/sizing over REST: whole replicas, what binds, objectives, budgets, and demands nothing can serve."""
+
+import math
+
+import orjson
+import pytest
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
+PRICES = {
+    "h100-sxm5-80gb": {"price_per_gpu_hour": "2.50", "currency": "USD"},
+    "l40s": {"price_per_gpu_hour": "0.50", "currency": "USD"},
+}
+BASE = {
+    "model": "llama-3.1-8b",
+    "engine": "ideal",
+    "workload": {"input_tokens": 1500, "output_tokens": 400},
+    "demand": {"concurrency": 200},
+    "candidates": {"gpus": ["h100-sxm5-80gb", "l40s"], "precisions": ["bf16", "fp8"], "tp": [1, 2]},
+    "slo": {"ttft_s": 2, "tpot_s": 0.05},
+    "prices": PRICES,
+}
+
+
+@pytest.fixture
+def ask(client):
+    def send(status=200, **body):
+        response = client.post("/api/v1/estimates/sizing/", orjson.dumps(BASE | body), content_type="application/json")
+        assert response.status_code == status, response.content
+        return response.json()
+
+    return send
+
+
+def test_gpus_are_replicas_times_gpus_per_replica(ask):
+    answer = ask()
+    assert answer["feasible"]
+    for option in answer["options"]:
+        assert option["gpus"] == option["replicas"] * option["gpus_per_replica"]
+        assert option["gpus_per_replica"] == option["tp"]
+        assert option["replicas"] == max(math.ceil(200 / option["capacity"]["concurrency"] - 1e-9), 1)
+        assert option["capacity"]["total"] == option["replicas"] * option["capacity"]["concurrency"]
+        assert option["binding_constraint"] in ("memory", "ttft", "tpot")
+        assert option["capacity"]["full_length_sequences"] <= option["capacity"]["max_sequences"]
+    gpus = [option["gpus"] for option in answer["options"]]
+    assert gpus == sorted(gpus)
+
+
+def test_p07_the_objective_is_an_input(ask):
+    fewest = ask()["options"][0]
+    cheapest = ask(objective="min_cost")["options"][0]
+    best = ask(objective="max_goodput_per_gpu")["options"][0]
+    assert float(cheapest["cost_per_month"]) <= float(fewest["cost_per_month"])
+    assert best["goodput_requests_per_s_per_gpu"] >= fewest["goodput_requests_per_s_per_gpu"]
+    assert fewest["gpus"] <= best["gpus"]
+
+
+def test_p08_targets_nothing_meets_are_an_answer_with_the_nearest(ask):
+    answer = ask(slo={"ttft_s": 0.00001, "tpot_s": 0.00001})
+    assert (answer["feasible"], answer["options"], answer["binding_constraint"]) == (False, [], "slo")
+    near = answer["nearest"]
+    assert near["what"] == "slo"
+    again = ask(slo={"ttft_s": near["ttft_s"] * 1.001, "tpot_s": near["tpot_s"] * 1.001})
+    assert again["feasible"]
+
+
+def test_a_model_too_large_for_every_candidate_binds_in_memory(ask):
+    answer = ask(model="llama-3.1-70b", candidates={"gpus": ["l40s"], "precisions": ["bf16"], "tp": [1]})
+    assert (answer["feasible"], answer["binding_constraint"]) == (False, "memory")
+    assert answer["rejected"][0]["reason"].startswith("does_not_fit")
+
+
+def test_a_budget_too_small_names_what_it_would_take(ask):
+    answer = ask(budget={"cost_per_month": "1", "currency": "USD"})
+    assert (answer["feasible"], answer["binding_constraint"]) == (False, "budget")
+    assert answer["nearest"]["what"] == "budget"
+    limit = {"cost_per_month": answer["nearest"]["cost_per_month"], "currency": "USD"}
+    assert ask(budget=limit)["feasible"]
+    assert not ask(budget={"gpus": 1}, demand={"concurrency": 100_000})["feasible"]
+
+
+def test_users_follow_the_interactive_response_time_law(ask):
+    concurrency = ask(demand={"users": 1000, "think_time_s": 0})["options"][0]
+    thinking = ask(demand={"users": 1000, "think_time_s": 60})["options"][0]
+    assert thinking["gpus"] < concurrency["gpus"]
+    assert thinking["capacity"]["users"] > thinking["capacity"]["concurrency"]
+
+
+def test_p05_a_rate_takes_peak_and_mean_replicas(ask):
+    answer = ask(demand={"requests_per_s_peak": 100, "requests_per_s_mean": 10, "headroom": 0.25}, engine="vllm")
+    option = answer["options"][0]
+    assert option["replicas"] == max(math.ceil(125 / option["capacity"]["requests_per_s"] - 1e-9), 1)
+    assert option["mean_replicas"] == max(math.ceil(12.5 / option["capacity"]["requests_per_s"] - 1e-9), 1)
+    assert option["mean_replicas"] <= option["replicas"]
+
+
+def test_headroom_adds_replicas(ask):
+    plain = ask(demand={"concurrency": 5000})["options"][0]
+    ample = ask(demand={"concurrency": 5000, "headroom": 0.5})["options"][0]
+    assert ample["gpus"] > plain["gpus"]
+
+
+def test_p16_both_lengths_are_answered(ask):
+    answer = ask(
+        model="llama-2-13b", engine="vllm-v0", demand={"concurrency": 100}, slo=None, prices={},
+        workload={"input_tokens": 3596, "output_tokens": 500},
+        candidates={"gpus": ["a100-sxm4-80gb"], "precisions": ["fp16"], "tp": [1]},
+    )  # fmt: skip
+    option = answer["options"][0]
+    # 819,200 bytes a token: about 59 thousand tokens, 14 conversations of 4,096.
+    assert option["capacity"]["full_length_sequences"] == pytest.approx(14, abs=1)
+    assert option["replicas"] >= 100 / 16
+
+
+def test_without_a_price_the_median_offer_of_the_catalog_is_named(ask):
+    answer = ask(prices={})
+    assert any("median of" in entry["source"] for entry in answer["provenance"])
+    assert answer["options"][0]["cost_per_month"] is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"demand": {}}, "#/demand"),
+        ({"demand": {"concurrency": 1, "users": 2}}, "#/demand"),
+        ({"candidates": {"gpus": ["h100"]}}, "#/candidates/gpus/0"),
+        ({"budget": {"cost_per_month": "5"}}, "#/budget/currency"),
+        ({"workload": {"mode": "closed_loop"}}, "#/workload/input_tokens"),
+    ],
+)
+def test_faults_are_named_where_they_are(ask, change, pointer):
+    assert pointer in {error["pointer"] for error in ask(400, **change)["errors"]}
+
+
+def test_degrees_that_do_not_divide_the_heads_are_left_out_and_named(ask):
+    answer = ask(candidates={"gpus": ["l40s"], "precisions": ["bf16"], "tp": [1, 3]})
+    assert {option["tp"] for option in answer["options"]} == {1}
+    assert any("tp 3" in text for text in answer["warnings"])
