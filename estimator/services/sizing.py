@@ -16,7 +16,7 @@ from estimator.engine.specs import WorkloadMode
 from estimator.engine.sweep import Sweep
 from estimator.resolvers.plan import Plan
 from estimator.services.throughput_figures import figures_at
-from estimator.services.throughput_plan import prepared_key, rows_of
+from estimator.services.throughput_plan import cache_budget, prepared_key, rows_of
 from estimator.services.throughput_targets import targets_met
 
 GRID = 96
@@ -93,7 +93,7 @@ class Option:
 def size(candidate: Candidate, demand: Demand, slo: ServiceLevel, gpus_per_node: int) -> Option:
     """Size one candidate; a plan the engine cannot evaluate is an option without capacity and with its reason."""
     try:
-        prepared = prepared_key(candidate.plan)
+        prepared = prepared_key(candidate.plan, cache_budget(candidate.plan))
     except EngineError as error:
         return _without(candidate, "not_supported", detail=str(error))
     per_replica = candidate.plan.parallelism.gpus

@@ -1,10 +1,11 @@
 """`estimates/sizing/`: replicas and GPUs for a demand within targets and budget."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast, get_args
 
 from django.utils.translation import gettext as _
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from estimator.api.answers import BASIS_HELP, Amount, Answer, Basis, ResponsePart, common_parts
 from estimator.api.endpoint import Asked, Endpoint
@@ -25,6 +26,20 @@ from estimator.resolvers.plan import Provenance, Resolved
 from estimator.services.sizing import Budget, Candidate, Demand, Option, Price, nearest, ranked, size
 
 MAX_CANDIDATES = 200
+
+
+WEIGHT_FORMATS = get_args(WeightFormatName)
+
+
+def _weight_format(value: str) -> str:
+    if value not in WEIGHT_FORMATS:
+        expected = ", ".join(f"'{name}'" for name in WEIGHT_FORMATS)
+        raise PydanticCustomError("literal_error", "one of {expected}", {"expected": expected})
+    return value
+
+
+# Checked by hand: a second field of the same choices would make the schema name them twice.
+Precision = Annotated[str, Field(max_length=20), AfterValidator(_weight_format)]
 
 
 class DemandPart(RequestBody):
@@ -55,8 +70,8 @@ class CandidatesPart(RequestBody):
     """What to choose from; every combination is sized."""
 
     gpus: Annotated[list[GpuSlug], Field(min_length=1, max_length=50)] = Field(description="GPUs of the catalog.")
-    precisions: Annotated[list[WeightFormatName], Field(min_length=1, max_length=10)] = Field(
-        default=["bf16"], description="Formats of the weights."
+    precisions: Annotated[list[Precision], Field(min_length=1, max_length=10)] = Field(
+        default=["bf16"], description=f"Formats of the weights: {', '.join(WEIGHT_FORMATS)}."
     )
     tp: Annotated[list[Degree], Field(min_length=1, max_length=10)] = Field(
         default=[1, 2, 4, 8], description="Tensor parallel degrees; those that do not divide the heads are left out."
@@ -230,7 +245,7 @@ def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Res
             gpu=gpu,
             engine=body.engine,
             parallelism=ParallelismPart(tp=tp),
-            precision=PrecisionPart(weights=precision, kv_cache=body.candidates.kv_cache),
+            precision=PrecisionPart(weights=cast(WeightFormatName, precision), kv_cache=body.candidates.kv_cache),
             memory=body.memory,
             workload=body.workload,
         )

@@ -123,6 +123,7 @@ def test_without_a_price_the_median_offer_of_the_catalog_is_named(ask):
         ({"demand": {}}, "#/demand"),
         ({"demand": {"concurrency": 1, "users": 2}}, "#/demand"),
         ({"candidates": {"gpus": ["h100"]}}, "#/candidates/gpus/0"),
+        ({"candidates": {"gpus": ["l40s"], "precisions": ["bf17"]}}, "#/candidates/precisions/0"),
         ({"budget": {"cost_per_month": "5"}}, "#/budget/currency"),
         ({"workload": {"mode": "closed_loop"}}, "#/workload/input_tokens"),
     ],
