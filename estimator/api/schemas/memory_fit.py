@@ -12,6 +12,7 @@ from estimator.api.examples import WorkedExample
 from estimator.api.schemas.echo import PlanAnswer, plan_parts
 from estimator.api.schemas.plan import PlanRequest
 from estimator.engine.memory_suggestions import GpuChoice
+from estimator.engine.memory_weights import same_family
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.plan import Plan
 from estimator.services.memory_fit import MemoryEstimate, estimate_memory
@@ -146,6 +147,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         steps=steps,
         explain=asked.explain,
         assumptions=list(_assumptions(plan)),
+        warnings=list(_warnings(plan)),
         not_modelled=[_("Fragmentation of the allocator; memory of other processes on the GPU.")],
     )
     return MemoryFitAnswer(
@@ -190,6 +192,20 @@ def _assumptions(plan: Plan) -> Iterator[str]:
         yield _("max_num_seqs is the engine's default for this GPU.")
     if plan.memory.max_batched_tokens is None and plan.engine.kind == "serving":
         yield _("max_batched_tokens is the engine's default for this GPU.")
+
+
+def _warnings(plan: Plan) -> Iterator[str]:
+    quantization = plan.model.architecture.quantization
+    if quantization is not None and not same_family(plan.precision.weights, quantization.weight_format):
+        yield _("The model's own files are %(stored)s; weights are counted as %(asked)s, as asked.") % {
+            "stored": quantization.weight_format,
+            "asked": plan.precision.weights,
+        }
+    if quantization is not None and quantization.kv_cache_format not in (None, plan.precision.kv_cache):
+        yield _("The model's config asks for a %(asked)s cache; %(used)s is counted, as asked.") % {
+            "asked": quantization.kv_cache_format,
+            "used": plan.precision.kv_cache,
+        }
 
 
 def _ledger(estimate: MemoryEstimate) -> MemoryLedger:

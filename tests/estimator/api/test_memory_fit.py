@@ -230,3 +230,15 @@ def test_a_plan_that_does_not_fit_is_an_answer_not_an_error(client):
     parts = ("unmanaged", "weights", "runtime_overhead", "activation", "cuda_graph", "kv_cache", "slack")
     assert ledger["slack_bytes"] < 0
     assert sum(ledger[f"{part}_bytes"] for part in parts) == ledger["memory_bytes"]
+
+
+def test_files_in_another_format_than_asked_are_told(client):
+    answer = ask(client, model="gpt-oss-20b", load=(1, 1024))
+    assert any("mxfp4" in warning for warning in answer["warnings"])
+    same = ask(client, model="gpt-oss-20b", precision={"weights": "mxfp4"}, load=(1, 1024))
+    assert not any("own files" in warning for warning in same["warnings"])
+
+
+def test_stored_bytes_of_a_checkpoint_beat_the_formula(client):
+    answer = ask(client, model="qwen3-8b", precision={"weights": "int4"}, engine="vllm-0.19", load=(1, 1024))
+    assert answer["per_gpu"]["weights_bytes"] == round(5.68 * GIB)
