@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimator.engine.options import BandSide, ServiceLevel
+from estimator.engine.queueing import share_within
 from estimator.engine.specs import Workload, WorkloadMode
 from estimator.engine.sweep import Sweep
 from estimator.services.throughput_figures import SpeedFigures, Triple
@@ -116,13 +117,11 @@ def _share_within(columns: dict[str, Any], slo: ServiceLevel, side: str, workloa
         room.append(slo.e2e_s - (workload.output_tokens - 1.0) * tpot)
     if not room:
         return 1.0
-    levels = np.array([0.5, 0.9, 0.95, 0.99])
     points = np.array([_times(columns, "ttft_s", side, p, workload)[0] for p in (50, 90, 95, 99)])
     if not np.all(np.isfinite(points)):
         return 0.0
     least = float(columns["ttft_s_ceiling"][0])
-    target = min(room)
-    return float(np.interp(target, [least, *points], [0.0, *levels])) if target < points[-1] else 0.99
+    return float(share_within(min(room), np.array([0.0, *(points - least)]), least))
 
 
 def _highest_rate(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:

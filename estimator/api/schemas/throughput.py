@@ -327,7 +327,7 @@ def _breakdown(result: Throughput) -> BreakdownPart | None:
     tokens = max(result.workload.output_tokens, 1) - 1
     # The roofline's parts overlap; only the longer one is time that passes.
     step = figures.step_s or known
-    scale = step / known if result.prepared.serving is not None else None
+    scale = step / known if result.prepared.ideal is None else None
     if scale is None:
         longest = max(parts, key=lambda b: parts[b])
         parts = {b: (step if b is longest else 0.0) for b in Binding}

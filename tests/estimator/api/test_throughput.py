@@ -209,3 +209,28 @@ def test_the_cache_a_server_printed_beats_the_model(ask):
 
 def test_the_answer_names_the_flags_of_the_engine(ask):
     assert "--gpu-memory-utilization 0.9" in ask(**REAL, workload=CLOSED).json()["launch_hint"]
+
+
+def test_a_target_that_every_request_meets_leaves_the_whole_rate_as_goodput(ask):
+    load = {"mode": "open_loop", "input_tokens": 100, "output_tokens": 100, "requests_per_s": 3.0, "burstiness_cv": 0.0}
+    expected = ask(**REAL, workload=load, slo={"e2e_s": 60.0}).json()["expected"]
+    assert expected["goodput_requests_per_s"]["mid"] == pytest.approx(3.0, rel=1e-6)
+    half = ask(**REAL, workload=load | {"burstiness_cv": 3.0, "requests_per_s": 100.0}, slo={"ttft_s": 0.07}).json()
+    assert half["expected"]["goodput_requests_per_s"]["mid"] < 100.0
+
+
+def test_one_stream_of_llama_cpp_spends_its_time_in_parts_that_add_up(ask):
+    load = {"mode": "single_stream", "input_tokens": 500, "output_tokens": 200}
+    answer = ask(model="llama-3-8b", gpu="rtx-4090", engine="llama.cpp", precision={"weights": "q4_k_m"}, workload=load)
+    parts = answer.json()["time_breakdown_s"]
+    assert parts["decode_overhead"] > 0
+    assert sum(parts.values()) == pytest.approx(answer.json()["expected"]["e2e_s"]["mid"], rel=1e-9)
+
+
+def test_mean_lengths_need_not_be_whole_and_a_prompt_or_an_answer_may_be_missing(ask):
+    assert ask(**REAL, workload=CLOSED | {"input_tokens": 921.6, "output_tokens": 921.6}).status_code == 200
+    bare = {"model": "llama-3-8b", "gpu": "rtx-4090", "engine": "llama.cpp", "precision": {"weights": "q4_k_m"}}
+    decode = ask(**bare, workload={"mode": "single_stream", "input_tokens": 0, "output_tokens": 512}).json()
+    prefill = ask(**bare, workload={"mode": "single_stream", "input_tokens": 512, "output_tokens": 0}).json()
+    assert decode["expected"]["tokens_per_s_per_user"]["mid"] > 100
+    assert prefill["prefill"]["tokens_per_s"] > 3000
