@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
 
 from catalog.models import GpuOffer
@@ -66,7 +66,10 @@ def _offers(facts: Facts) -> list[str]:
 
 def cheapest_on_demand(gpus: list[str], currency: str) -> dict[str, Any]:
     """For each accelerator the cheapest on-demand offer among every provider's newest; one without any is left out."""
-    offers = GpuOffer._default_manager.filter(gpu__slug__in=gpus, market=Market.ON_DEMAND, currency=currency)
+    # A query set of its own: the inherited manager is typed for the parent of all catalog rows.
+    offers: QuerySet[GpuOffer] = QuerySet(GpuOffer).filter(
+        gpu__slug__in=gpus, market=Market.ON_DEMAND, currency=currency
+    )
     newest: dict[tuple[str, str], GpuOffer] = {}
     for offer in offers.select_related("gpu").order_by(
         F("date_seen").asc(nulls_first=True), "-price_per_gpu_hour", "slug"
