@@ -138,7 +138,10 @@ def _postgresql(name: str, parts: SplitResult, port: int | None) -> dict[str, An
 
 
 def broker(name: str, default: str | None = None) -> str:
-    """The variable as the address of a broker: redis://…, rediss://…, or file:///folder (the embedded default)."""
+    """The variable as the address of a broker: redis://…, rediss://…, redis+socket:///path, or file:///folder.
+
+    The last is the embedded default.
+    """
     url = text(name, default)
     try:
         parts = urlsplit(url)
@@ -149,8 +152,12 @@ def broker(name: str, default: str | None = None) -> str:
         if not parts.hostname or not (parts.path in {"", "/"} or parts.path[1:].isdigit()):
             raise ImproperlyConfigured(f"{name} must be redis://user:password@host:port/number.")
         return url
+    if parts.scheme == "redis+socket":
+        if parts.netloc or len(parts.path) < 2:
+            raise ImproperlyConfigured(f"{name} must be redis+socket:///path of the socket.")
+        return url
     if parts.scheme == "file":
         if parts.netloc or len(parts.path) < 2:
             raise ImproperlyConfigured(f"{name} must be file:///folder.")
         return url
-    raise ImproperlyConfigured(f"{name} must start with redis://, rediss:// or file:///, not {parts.scheme!r}.")
+    raise ImproperlyConfigured(f"{name} must start with redis://, rediss://, redis+socket:/// or file:///, not {parts.scheme!r}.")

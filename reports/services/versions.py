@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from reports import bell, canonical, conf
 from reports.choices import ACTIVE, State, VersionKind, sources
 from reports.models import Report, ReportChunk, ReportVersion
+from reports.pauses import pause_point
 from reports.storage import get_storage
 
 
@@ -60,8 +61,13 @@ def add_version(*, report: Report, created_by: Any, prepared: Prepared) -> Repor
         )
         chunks = _chunks(version)
         ReportChunk.objects.bulk_create(chunks, batch_size=500)
-        transaction.on_commit(lambda: bell.ring(len(chunks)))
+        transaction.on_commit(lambda: _wake(len(chunks)))
     return version
+
+
+def _wake(pieces: int) -> None:
+    pause_point("publish")
+    bell.ring(pieces)
 
 
 def _chunks(version: ReportVersion) -> list[ReportChunk]:

@@ -1,0 +1,28 @@
+"""The fault campaign as tests: ten reports where CI runs, a hundred in `make long` and `make chaos`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.campaign import run
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short path: a unix socket's may have 107 characters; open to user postgres."""
+    found = tmp_path_factory.mktemp("chaos")
+    found.chmod(0o755)
+    return found
+
+
+@pytest.mark.services
+@pytest.mark.timeout(900)
+def test_ten_reports_survive_every_fault(folder):
+    assert not any(run("services", 10, 1.0, folder).values())
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("stack", ["services", "embedded"])
+def test_a_hundred_reports_survive_every_fault(folder, stack):
+    assert not any(run(stack, 100, 3.0, folder).values())
