@@ -3,7 +3,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install install-dev run test test-services lint types validate bench schema long lock clean
+.PHONY: help install install-dev run test test-services lint types validate bench schema long chaos lock clean
 
 help:
 	@echo "make install    .venv with the locked packages"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint       style, types, import contracts, missing migrations"
 	@echo "make validate   the accuracy table against published measurements"
 	@echo "make bench      how fast the service itself is"
+	@echo "make chaos      the fault campaign: 100 reports while everything breaks (own PostgreSQL and Redis)"
 	@echo "make schema     docs/openapi.yaml anew"
 	@echo "make long       tests too slow for CI"
 	@echo "make lock       requirements/*.txt anew from pyproject.toml"
@@ -50,6 +51,10 @@ schema: install-dev
 
 long: install-dev
 	@$(PYTHON) -m pytest -m long tests $(ARGS)
+
+chaos: install-dev
+	@$(PYTHON) -m tests.chaos.campaign --stack services --reports 100 $(ARGS)
+	@$(PYTHON) -m tests.chaos.campaign --stack embedded --reports 100 $(ARGS)
 
 lock: install-dev
 	@$(VENV)/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header -o requirements/base.txt -q

@@ -160,4 +160,6 @@ def broker(name: str, default: str | None = None) -> str:
         if parts.netloc or len(parts.path) < 2:
             raise ImproperlyConfigured(f"{name} must be file:///folder.")
         return url
-    raise ImproperlyConfigured(f"{name} must start with redis://, rediss://, redis+socket:/// or file:///, not {parts.scheme!r}.")
+    raise ImproperlyConfigured(
+        f"{name} must start with redis://, rediss://, redis+socket:/// or file:///, not {parts.scheme!r}."
+    )
