@@ -1,7 +1,8 @@
 """Which kernel row, peak and link apply to a format on a GPU, and whether they were measured there."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from math import log2
 
 from estimator.engine.errors import InvalidInputError, MissingFigureError
@@ -15,7 +16,9 @@ from estimator.engine.kernel_tables import (
     LINK_ROWS,
     MEASURED_FAMILIES,
     NEAREST_FAMILY,
+    NO_FACTORS,
     AttentionRow,
+    Factors,
     KernelRow,
 )
 from estimator.engine.specs import Gpu
@@ -150,32 +153,41 @@ def kernel_family(gpu: Gpu) -> tuple[str, bool]:
     raise MissingFigureError(f"no measured kernels stand for {gpu.slug}", field="gpu")
 
 
-def gemm_row(family: str, kernel: str) -> tuple[KernelRow, bool]:
+def gemm_row(family: str, kernel: str, factors: Factors = NO_FACTORS) -> tuple[KernelRow, bool]:
     """Constants of a matrix product, and whether they are this family's and kernel's own."""
-    return _row(GEMM_ROWS, family, kernel)
+    return _row("gemm", GEMM_ROWS, family, kernel, factors)
 
 
-def expert_row(family: str, kernel: str) -> tuple[KernelRow, bool]:
+def expert_row(family: str, kernel: str, factors: Factors = NO_FACTORS) -> tuple[KernelRow, bool]:
     """Constants of the grouped product of routed experts, and whether they are this family's and kernel's own."""
-    return _row(EXPERT_ROWS, family, kernel)
+    return _row("expert", EXPERT_ROWS, family, kernel, factors)
 
 
-def attention_row(family: str, *, latent: bool) -> tuple[AttentionRow, bool]:
+def attention_row(family: str, *, latent: bool, factors: Factors = NO_FACTORS) -> tuple[AttentionRow, bool]:
     """Shares of bandwidth and peak that attention kernels reach, and whether they are this family's own."""
     if not latent:
-        return ATTENTION_ROWS[family], True
-    row = LATENT_ATTENTION_ROWS.get(family)
-    return (row, True) if row else (LATENT_ATTENTION_ROWS[_LATENT_FALLBACK], False)
+        row = ATTENTION_ROWS[family]
+        return replace(
+            row, prefill_bf16=row.prefill_bf16 * factors.get(("attention", family, "prefill_bf16"), 1.0)
+        ), True
+    own = LATENT_ATTENTION_ROWS.get(family)
+    return (own, True) if own else (LATENT_ATTENTION_ROWS[_LATENT_FALLBACK], False)
 
 
-def _row(table: object, family: str, kernel: str) -> tuple[KernelRow, bool]:
-    rows: dict[str, dict[str, KernelRow]] = table  # type: ignore[assignment]
+def _row(
+    kind: str, rows: Mapping[str, Mapping[str, KernelRow]], family: str, kernel: str, factors: Factors
+) -> tuple[KernelRow, bool]:
     for near in (family, *_FAMILY_FALLBACKS):
         for name in _KERNEL_FALLBACKS[kernel]:
             row = rows.get(near, {}).get(name)
             if row:
-                return row, near == family and name == kernel
+                return _scaled(row, (kind, f"{near}.{name}"), factors), near == family and name == kernel
     raise MissingFigureError(f"no kernel stands for {kernel} on {family}", field="precision.weights")
+
+
+def _scaled(row: KernelRow, where: tuple[str, str], factors: Factors) -> KernelRow:
+    names = [f.name for f in fields(KernelRow) if (*where, f.name) in factors]
+    return replace(row, **{name: getattr(row, name) * factors[(*where, name)] for name in names}) if names else row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

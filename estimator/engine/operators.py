@@ -53,6 +53,7 @@ class Folded:
     per_sequence_s: Any
     ttft0_s: Any
     burst_weight: Any
+    burst_per_sequence_s: Any
     pipeline_bubble: Any
     batched_tokens: Any
 
@@ -87,6 +88,7 @@ class _Folder:
 
     def __init__(self, layout: RankLayout, gpu: Gpu, serving: ServingConstants, constants: OperatorConstants) -> None:
         self.layout, self.gpu, self.serving, self.constants = layout, gpu, serving, constants
+        self.factors = constants.kernel_factors
         self.family, measured = kernel_family(gpu)
         self.doubts: list[str] = [] if measured else [f"kernels of {self.family}"]
         self.doubts += layout.unusual
@@ -131,6 +133,7 @@ class _Folder:
             per_sequence_s=serving.per_sequence_s,
             ttft0_s=serving.ttft0_s,
             burst_weight=serving.burst_weight_w,
+            burst_per_sequence_s=serving.burst_per_sequence_s,
             pipeline_bubble=1.0 + constants.pipeline_offline_bubble * (parallel.pp - 1),
             batched_tokens=float(max_batched_tokens or serving.max_batched_tokens),
         )
@@ -155,7 +158,7 @@ class _Folder:
 
     def _gemm(self, gemm: Gemm) -> tuple[float, float]:
         """Seconds to read the weights of these products, and to multiply one token with them."""
-        row = self._row(gemm_row(self.family, gemm.format.kernel), gemm.format.name)
+        row = self._row(gemm_row(self.family, gemm.format.kernel, self.factors), gemm.format.name)
         if not gemm.format.native:
             self.doubts.append(f"{gemm.format.name} kernels")
         memory = gemm.weights * gemm.format.bytes_per_weight / (self.weight_bandwidth * row.bandwidth_share)
@@ -177,7 +180,7 @@ class _Folder:
 
     def _experts(self, group: ExpertGroup) -> tuple[float, float]:
         """Seconds to read all experts of the rank, and to multiply one token with its share of them."""
-        row = self._row(expert_row(self.family, group.format.kernel), f"{group.format.name} expert")
+        row = self._row(expert_row(self.family, group.format.kernel, self.factors), f"{group.format.name} expert")
         held = group.local_experts * group.share * group.weights * group.format.bytes_per_weight
         memory = held / (self.weight_bandwidth * row.bandwidth_share)
         peak = group.format.peak_flops_per_s * row.compute_share * _fill(group.width, row)
@@ -186,7 +189,7 @@ class _Folder:
 
     def _head(self) -> tuple[tuple[float, float], float]:
         head = self.layout.head
-        row = self._row(gemm_row(self.family, head.format.kernel), "head")
+        row = self._row(gemm_row(self.family, head.format.kernel, self.factors), "head")
         memory = head.weights * head.format.bytes_per_weight / (self.weight_bandwidth * row.bandwidth_share)
         compute = 2.0 * head.weights / (head.format.peak_flops_per_s * row.compute_share)
         present = 1.0 if head.weights else 0.0
@@ -197,20 +200,24 @@ class _Folder:
         layout, constants = self.layout, self.constants
         shared = layout.attention_layers * constants.attention_fixed_s + layout.layers * constants.elementwise_fixed_s
         for gemm in layout.gemms:
-            row, _ = gemm_row(self.family, gemm.format.kernel)
+            row, _ = gemm_row(self.family, gemm.format.kernel, self.factors)
             shared += gemm.layers * gemm.kernels * row.fixed_us * _MICROSECOND
         for group in layout.experts:
-            row, _ = expert_row(self.family, group.format.kernel)
+            row, _ = expert_row(self.family, group.format.kernel, self.factors)
             shared += group.layers * row.fixed_us * _MICROSECOND
         sparse = sum(cache.layers for cache in layout.caches if cache.sparse)
         decode = layout.state_layers * constants.linear_attention_fixed_s + sparse * constants.sparse_attention_fixed_s
         return self.scale * shared, self.scale * decode
 
     def _attention(self, group: CacheGroup) -> AttentionRow:
-        row, own = attention_row(self.family, latent=group.latent)
+        row, own = attention_row(self.family, latent=group.latent, factors=self.factors)
         if not own:
             self.doubts.append("latent attention kernels")
         return row
+
+    def _unshared(self, group: CacheGroup) -> float:
+        """How often a cached token is read: once, or more often where the kernels do not share a KV head's reads."""
+        return 1.0 + self.serving.unshared_kv_reads * (group.queries_per_kv_head - 1.0)
 
     def _cache_slots(self) -> dict[str, Any]:
         eight_bit = self.layout.cache_bytes_per_element <= 1.0
@@ -221,7 +228,7 @@ class _Folder:
             row = self._attention(group)
             reach = self.bandwidth * (row.decode_fp8 if eight_bit else row.decode_bf16)
             slot = slots.setdefault(group.read_window_tokens, [0.0, 0.0])
-            slot[0] += group.layers * group.read_bytes_per_token / reach
+            slot[0] += group.layers * group.read_bytes_per_token * self._unshared(group) / reach
             share = row.prefill_fp8 if fp8_prefill else row.prefill_bf16
             slot[1] += group.layers * 4.0 * group.prefill_width / (peak * share)
             slots[inf][0] += group.layers * group.index_bytes_per_token / reach

@@ -195,6 +195,8 @@ def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, step: 
     # A request meets a running step half way through; one stream alone meets none.
     residual = 0.0 if mode is WorkloadMode.SINGLE_STREAM else 0.5
     ttft = folded.ttft0_s + prefill.one_s + residual * step + prefill.packed_s * queue
+    if mode is WorkloadMode.CLOSED_LOOP:
+        ttft = ttft + folded.burst_per_sequence_s * others
     e2e = ttft + (load.output_tokens - 1.0) * tpot
     return _Round(tpot, ttft, e2e, ext, rho)
 

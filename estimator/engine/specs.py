@@ -115,6 +115,10 @@ class ServingConstants:
     an engine lets sequences grow and evicts (the mean of those running), 1 where a sequence is admitted only if all of
     it fits (TensorRT-LLM's default scheduler, GUARANTEED_NO_EVICT). `utilization_of_free_memory`: the utilization is a
     share of what weights leave (TensorRT-LLM's kv_cache_free_gpu_mem_fraction), not of the whole memory.
+
+    `burst_per_sequence_s`: each other sequence of a closed loop delays a first token by this much besides its prefill
+    (requests arrive together, the host admits them one by one). `unshared_kv_reads`: 0 where decode attention reads a
+    KV head once for all its query heads, 1 where it reads it once for each (kernels of 2023).
     """
 
     kernel_time_scale: float = 1.0
@@ -132,15 +136,25 @@ class ServingConstants:
     fp8_prefill_attention: bool = False
     kv_reserved_share_of_output: float = 0.5
     utilization_of_free_memory: bool = False
+    burst_per_sequence_s: float = 0.0
+    unshared_kv_reads: float = 0.0
 
     def __post_init__(self) -> None:
         _check_between("kernel_time_scale", self.kernel_time_scale, above=0.0, to=10.0)
         _check_between("bandwidth_factor", self.bandwidth_factor, above=0.0, to=1.0)
         _check_between("collective_latency_scale", self.collective_latency_scale, above=0.0, to=10.0)
         _check_between("memory_utilization", self.memory_utilization, above=0.0, to=1.0)
-        for name in ("prefill_floor_s_per_layer", "step_s", "per_sequence_s", "ttft0_s", "memory_reserve_bytes"):
+        for name in (
+            "prefill_floor_s_per_layer",
+            "step_s",
+            "per_sequence_s",
+            "ttft0_s",
+            "memory_reserve_bytes",
+            "burst_per_sequence_s",
+        ):
             _check_between(name, getattr(self, name), above=-1e-300, to=1e15)
         _check_between("kv_reserved_share_of_output", self.kv_reserved_share_of_output, above=-1e-300, to=1.0)
+        _check_between("unshared_kv_reads", self.unshared_kv_reads, above=-1e-300, to=1.0)
         _check_between("burst_weight_w", self.burst_weight_w, above=-1e-300, to=1.0)
         if self.max_num_seqs < 1 or self.max_batched_tokens < 1:
             raise InvalidInputError("max_num_seqs and max_batched_tokens must be 1 or more", field="max_num_seqs")

@@ -53,7 +53,7 @@ class CacheGroup:
     A step reads `read_bytes_per_token` of the last `read_window_tokens` tokens and `index_bytes_per_token` of all;
     `stored_bytes_per_token` of the last `stored_window_tokens` are kept. Windows are inf where there is none.
     `prefill_width` is query heads times the mean of key and value width, `decode_flops_per_token` the FLOPs of one
-    new token over one cached token.
+    new token over one cached token; `queries_per_kv_head` query heads share each KV head (1 for latent caches).
     """
 
     layers: int
@@ -67,6 +67,7 @@ class CacheGroup:
     decode_flops_per_token: float
     index_flops_per_token: float
     sparse: bool
+    queries_per_kv_head: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,6 +292,7 @@ class _Builder:
             decode_flops_per_token=flops / self.tp,
             index_flops_per_token=2.0 * attention.index_heads * attention.index_head_dim if has_index else 0.0,
             sparse=sparse,
+            queries_per_kv_head=1.0 if attention.latent_rank else attention.query_heads / max(attention.kv_heads, 1),
         )
 
     def other_bytes(self, groups: Sequence[LayerGroup]) -> float:

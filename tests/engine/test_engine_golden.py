@@ -3,6 +3,7 @@
 import pytest
 
 from estimator.engine.capacity import capacity, storage
+from estimator.engine.kernel_tables import REFERENCE_OPERATORS
 from estimator.engine.operators import fold
 from estimator.engine.roofline import ceiling_floor, floor_prefill_s, floor_step_s
 from estimator.engine.serving import (
@@ -45,7 +46,7 @@ def evaluate(name):
     gpu = golden_gpu(inputs)
     serving = serving_constants(inputs["engine"])
     layout = rank_layout(from_shape(inputs["model_shape"]), gpu, golden_precision(inputs), golden_parallelism(inputs))
-    folded, doubts = fold(layout, gpu, serving)
+    folded, doubts = fold(layout, gpu, serving, REFERENCE_OPERATORS)
     offline = inputs.get("kind") == "max_throughput"
     mode = WorkloadMode.OFFLINE if offline else WorkloadMode.CLOSED_LOOP
     budget = serving.memory_utilization * inputs["hardware"]["memory_bytes"] - layout.weight_bytes

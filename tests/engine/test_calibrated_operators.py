@@ -1,0 +1,82 @@
+"""What the calibrated constants change beside the reference, and only that."""
+
+import dataclasses
+
+import pytest
+
+from estimator.engine.kernel_tables import (
+    ATTENTION_ROWS,
+    DEFAULT_OPERATORS,
+    EXPERT_ROWS,
+    GEMM_ROWS,
+    NO_FACTORS,
+    REFERENCE_OPERATORS,
+    KernelRow,
+)
+from estimator.engine.kernels import attention_row, expert_row, gemm_row
+from estimator.engine.operators import decode_pass_s, fold
+from estimator.engine.specs import Gpu, Parallelism, Precision, ServingConstants
+from estimator.engine.traffic import rank_layout
+from tests.engine.shapes import from_shape
+
+GQA = {"L": 80, "d": 8192, "hq": 64, "hkv": 8, "dh": 128, "ff": 28672, "V": 32000, "gated": 1, "tied": 0}
+GPU = Gpu(
+    slug="h100",
+    memory_bytes=85_000_000_000,
+    memory_bandwidth_bytes_per_s=3.35e12,
+    peak_flops_per_s={"bf16": 989.4e12, "fp8": 1978.9e12},
+    kernel_family="hopper",
+    link="nvlink4",
+)
+
+
+def test_every_factor_names_a_constant_of_the_tables():
+    tables = {"gemm": GEMM_ROWS, "expert": EXPERT_ROWS}
+    fields = {field.name for field in dataclasses.fields(KernelRow)}
+    for (table, where, name), factor in DEFAULT_OPERATORS.kernel_factors.items():
+        assert 0.2 <= factor <= 3.0
+        if table == "attention":
+            assert where in ATTENTION_ROWS
+            assert name == "prefill_bf16"
+        else:
+            family, kernel = where.split(".")
+            assert kernel in tables[table][family]
+            assert name in fields
+
+
+def test_no_share_of_peak_or_bandwidth_passes_one():
+    factors = DEFAULT_OPERATORS.kernel_factors
+    for family, row in ATTENTION_ROWS.items():
+        calibrated, _ = attention_row(family, latent=False, factors=factors)
+        assert calibrated.prefill_bf16 <= 1.0
+        assert calibrated.decode_bf16 == row.decode_bf16
+    for table, find in ((GEMM_ROWS, gemm_row), (EXPERT_ROWS, expert_row)):
+        for family, kernels in table.items():
+            for kernel in kernels:
+                row, own = find(family, kernel, factors)
+                assert own
+                assert row.bandwidth_share <= 1.0
+                assert row.compute_share <= 1.0
+
+
+def test_the_reference_is_the_tables_as_they_are():
+    assert REFERENCE_OPERATORS.kernel_factors == NO_FACTORS
+    assert gemm_row("hopper", "fp8", REFERENCE_OPERATORS.kernel_factors)[0] == GEMM_ROWS["hopper"]["fp8"]
+
+
+def step(unshared, tokens=64.0, context=4096.0, shape=GQA):
+    layout = rank_layout(from_shape(shape), GPU, Precision(), Parallelism(tp=4))
+    folded, _ = fold(layout, GPU, ServingConstants(unshared_kv_reads=unshared), REFERENCE_OPERATORS)
+    return decode_pass_s(folded, tokens, context)
+
+
+def test_kernels_that_do_not_share_a_head_read_the_cache_once_for_each_query_head():
+    # 64 sequences · 4096 tokens · 80 layers · 2·2·128 elements · 2 B on a rank, at 0.87 of the bandwidth.
+    once = 64 * 4096 * 80 * (2 * 2 * 128) * 2 / (3.35e12 * 0.87)
+    assert step(1.0) - step(0.0) == pytest.approx(7 * once, rel=1e-9)
+    assert step(0.5) - step(0.0) == pytest.approx(3.5 * once, rel=1e-9)
+
+
+def test_multi_head_attention_has_nothing_to_share():
+    many = {**GQA, "hkv": 64}
+    assert step(1.0, shape=many) == pytest.approx(step(0.0, shape=many), rel=1e-12)
