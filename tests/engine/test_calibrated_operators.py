@@ -14,7 +14,7 @@ from estimator.engine.kernel_tables import (
     KernelRow,
 )
 from estimator.engine.kernels import attention_row, expert_row, gemm_row
-from estimator.engine.operators import decode_pass_s, fold
+from estimator.engine.operators import decode_linear_s, decode_pass_s, fold
 from estimator.engine.specs import Gpu, Parallelism, Precision, ServingConstants
 from estimator.engine.traffic import rank_layout
 from tests.engine.shapes import from_shape
@@ -67,7 +67,7 @@ def test_the_reference_is_the_tables_as_they_are():
 def step(unshared, tokens=64.0, context=4096.0, shape=GQA):
     layout = rank_layout(from_shape(shape), GPU, Precision(), Parallelism(tp=4))
     folded, _ = fold(layout, GPU, ServingConstants(unshared_kv_reads=unshared), REFERENCE_OPERATORS)
-    return decode_pass_s(folded, tokens, context)
+    return decode_pass_s(folded, tokens, decode_linear_s(folded, context))
 
 
 def test_kernels_that_do_not_share_a_head_read_the_cache_once_for_each_query_head():
