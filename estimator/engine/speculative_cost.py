@@ -39,7 +39,8 @@ def verify_step_s(folded: Folded, sequences: Any, drafted: float, context_tokens
     linear = decode_linear_s(folded, context_tokens)
     cache = linear - folded.decode_token_s
     once = folded.decode_token_s + cache / (drafted + 1.0)
-    return decode_pass_s(folded, tokens, once) + folded.step_s + folded.per_sequence_s * micro
+    # The host samples and checks every verified token, so that its time is per token here.
+    return decode_pass_s(folded, tokens, once) + folded.step_s + folded.per_sequence_s * tokens
 
 
 def _verify_floor_s(floor: Floor, sequences: Any, drafted: float, context_tokens: Any, share: Any) -> Any:
