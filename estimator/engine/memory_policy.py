@@ -19,8 +19,10 @@ class MemoryPolicy:
 
     Activation peak of a rank:
         max(T · 2 · (mlp_copies · f + hidden_copies · d) + activation_constant_bytes,  logits_copies · S · V · 4)
+            + expert_workspace_copies · T · k · (max(2n, d) + n) · 2
     with T batched tokens, f the MLP width on the rank, d the hidden size, S `max_num_seqs` and V the vocabulary; a
-    pipeline stage without the head: the first term plus `stage_activation_bytes`.
+    pipeline stage without the head: the first term plus `stage_activation_bytes`. The workspace of fused expert kernels
+    (k experts a token, n their width on the rank) stays allocated; the kernels for mxfp4 have none.
 
     GPUs with at least `large_gpu_bytes`, except those of `small_families` (vLLM leaves the A100 out by name), take
     `max_num_seqs` and `max_batched_tokens`, the others the `small_` values.
@@ -50,6 +52,7 @@ class MemoryPolicy:
     activation_hidden_copies: float = 3.0
     logits_copies: float = 0.0
     stage_activation_bytes: int = 0
+    expert_workspace_copies: float = 0.0
     runtime_overhead_bytes: int = 0
     runtime_overhead_tp_bytes: int = 0
     runtime_overhead_pp_bytes: int | None = None

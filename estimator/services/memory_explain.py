@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from estimator.engine.explain import Step
-from estimator.engine.memory import mlp_width
+from estimator.engine.memory import expert_workspace_bytes, mlp_width
 
 if TYPE_CHECKING:
     from estimator.services.memory_fit import MemoryEstimate
@@ -91,7 +91,7 @@ def _activation_steps(estimate: "MemoryEstimate") -> list[Step]:
             name="activation_bytes",
             formula=(
                 "round(max(batched_tokens · 2 · (mlp_copies · mlp_width + hidden_copies · hidden_size) + constant, "
-                "logits_copies · max_num_seqs · vocab_size · 4))"
+                "logits_copies · max_num_seqs · vocab_size · 4) + expert_workspace)"
             ),
             values={
                 "batched_tokens": rank.batched_tokens,
@@ -103,6 +103,7 @@ def _activation_steps(estimate: "MemoryEstimate") -> list[Step]:
                 "logits_copies": policy.logits_copies,
                 "max_num_seqs": rank.max_num_seqs,
                 "vocab_size": plan.architecture.vocab_size,
+                "expert_workspace": expert_workspace_bytes(plan),
             },
             value=rank.activation_bytes,
             unit="bytes",

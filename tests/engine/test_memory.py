@@ -102,6 +102,15 @@ def test_fp32_and_packed_starts_are_within_a_gibibyte() -> None:
     assert budget_gib(rank_memory(packed)) == pytest.approx(3.33, abs=0.3)
 
 
+@pytest.mark.parametrize(
+    ("slug", "observed"), [("deepseek-v2-lite", 1.93), ("qwen1.5-moe-a2.7b", 2.47), ("phi-4", 1.52)]
+)
+def test_observed_activation_peaks(slug: str, observed: float) -> None:
+    # m023, m028, m026: the workspace of fused expert kernels stays beside the logits; phi-4 is dense
+    rank = rank_memory(plan(slug, 79.19, "vllm-0.19", 0.95))
+    assert rank.activation_bytes / GIB == pytest.approx(observed, rel=0.03)
+
+
 def test_an_a100_takes_the_defaults_of_small_gpus() -> None:
     # m072: gpt-oss-20b on an A100 80 GB at 0.65, 36.56 GiB printed
     start = plan("gpt-oss-20b", 79.15, "vllm-0.19", 0.65, weights="mxfp4", gpu_family="ampere")
