@@ -27,8 +27,8 @@ CHECKS = [
     response_schema_conformance,
 ]
 FIXTURES = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much]
-QUICK = settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=FIXTURES)
-QUICKER = settings(QUICK, max_examples=4)
+QUICK = settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=FIXTURES)
+QUICKER = settings(QUICK, max_examples=3)
 LONG = settings(max_examples=300, deadline=None, suppress_health_check=FIXTURES)
 
 
