@@ -5,10 +5,11 @@ from typing import Any
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.http import HttpResponse
 from django.urls import path
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 
 from catalog.api.permissions import StaffWrites
+from catalog.api.problem_schema import problem_responses
 from catalog.api.problems import FieldError, InvalidRequest, pointer
 from catalog.models import LanguageModel
 from catalog.services.model_import import import_model
@@ -40,9 +41,14 @@ class ImportView(EstimateView):
 
     @extend_schema(
         operation_id="models_import",
+        tags=["models"],
         summary="Import a config.json",
-        request=model_inspect.ImportRequest,
-        responses={201: model_inspect.InspectAnswer},
+        description="As models/inspect/, and saves the model. Needs staff with the permission to add language models.",
+        request={"application/json": model_inspect.ImportRequest},
+        responses={
+            (201, "application/json"): OpenApiResponse(model_inspect.InspectAnswer, description="The model as saved."),
+            **problem_responses(400, 401, 403, 413, 415, 422, 429),
+        },
     )
     def post(self, request: Request) -> HttpResponse:
         """The model as saved."""
