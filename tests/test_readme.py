@@ -34,10 +34,10 @@ def test_the_commands_of_the_readme_work(live_service, tmp_path):
     outputs = done.stdout.split(marker)
     for (script, expected), output in zip(blocks(), outputs, strict=False):
         assert expected is None or expected in output, f"{script}\n{output[-3000:]}"
+    the_token_is_where_the_readme_says(service, tmp_path)
 
 
-def test_the_token_of_the_readme_is_where_it_says(live_service, tmp_path):
-    service = live_service()
+def the_token_is_where_the_readme_says(service, folder):
     line = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("TOKEN="))
-    done = subprocess.run(["bash", "-c", f'{line}; echo "$TOKEN"'], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(["bash", "-c", f'{line}; echo "$TOKEN"'], cwd=folder, capture_output=True, text=True)
     assert done.stdout.strip() == service.token

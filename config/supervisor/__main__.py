@@ -96,7 +96,7 @@ def banner(base: str, demo: Mapping[str, Any]) -> str:
   A first answer:
 
     curl -s '{base}/api/v1/estimates/memory-fit/' -H 'Authorization: Bearer {demo["token"]}' \\
-      -H 'Content-Type: application/json' -d '{{"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "engine": "ideal",
+      -H 'Content-Type: application/json' -d '{{"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "engine": "vllm",
       "workload": {{"input_tokens": 1024, "output_tokens": 256, "concurrency": 16}}}}'
 
   Ctrl-C stops everything.

@@ -1,7 +1,9 @@
 """`make run`, the real thing: supervisor, web, worker."""
 
+import json
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -32,6 +34,9 @@ def test_make_run_on_embedded_defaults(live_service, tmp_path):
     assert (tmp_path / "var" / "aforo.sqlite3").exists()
     assert (tmp_path / "var" / "demo.json").stat().st_mode & 0o077 == 0
     token = service.token
+    call = service.text().split("A first answer:")[1].split("Ctrl-C")[0]
+    answer = subprocess.run(["bash", "-c", call], capture_output=True, text=True, timeout=60).stdout
+    assert json.loads(answer)["feasible"] is True
     survives_kills_and_stops_cleanly(service)
     again = live_service()
     assert again.token == token
