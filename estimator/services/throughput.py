@@ -5,7 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
+from estimator.engine.figures import micro_batch
 from estimator.engine.prepared import PreparedKey
+from estimator.engine.roofline import StepFloor, step_floor
 from estimator.engine.serving import prefix_tokens
 from estimator.engine.specs import Workload, WorkloadMode
 from estimator.engine.speculative_cost import Speculation, reversal_sequences, speculate
@@ -76,6 +78,12 @@ class Throughput:
         return prefill_work(
             self.prepared, new_tokens=max(self.workload.input_tokens - cached, 0.0), cached_tokens=cached
         )
+
+    @cached_property
+    def floor(self) -> StepFloor:
+        """Least seconds of a decode step of one GPU, by bytes and by FLOPs; the source documents' count for `ideal`."""
+        floor = self.prepared.ideal if self.prepared.ideal is not None else self.prepared.ceiling
+        return step_floor(floor, micro_batch(self.sequences, float(self.plan.parallelism.pp)), self.context_tokens)
 
     @property
     def peak_flops_per_s(self) -> float:

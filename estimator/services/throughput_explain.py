@@ -4,7 +4,7 @@ from estimator.engine.capacity import stored_bytes_per_sequence
 from estimator.engine.codes import Binding
 from estimator.engine.explain import Step
 from estimator.engine.figures import micro_batch
-from estimator.engine.roofline import StepFloor, step_floor
+from estimator.engine.roofline import StepFloor, added, step_floor
 from estimator.engine.specs import WorkloadMode
 from estimator.services.throughput import Throughput
 
@@ -88,25 +88,40 @@ def _work(result: Throughput) -> list[Step]:
             unit="FLOP/byte",
             source="catalog: GPU",
         ),
+        Step.worked(
+            name="roofline.overlapped_s",
+            formula="max(memory_s, compute_s)",
+            values=_seconds(result.floor),
+            value=float(result.floor.time_s()),
+            unit="s",
+            source="a step of one GPU whose transfers and products overlap fully",
+        ),
+        Step.worked(
+            name="roofline.added_s",
+            formula="memory_s + compute_s",
+            values=_seconds(result.floor),
+            value=float(added(**_seconds(result.floor))),
+            unit="s",
+            source="the same without any overlap: more compute changes it only by the second term",
+        ),
     ]
 
 
-def _floor_at(result: Throughput, *, ideal: bool) -> StepFloor:
-    floor = result.prepared.ideal if ideal and result.prepared.ideal is not None else result.prepared.ceiling
-    micro = micro_batch(result.sequences, float(result.plan.parallelism.pp))
-    return step_floor(floor, micro, result.context_tokens)
+def _seconds(least: StepFloor) -> dict[str, float]:
+    return {"memory_s": float(least.memory_s), "compute_s": float(least.compute_s)}
 
 
 def _ceiling(result: Throughput) -> list[Step]:
     value = result.figures.ceiling["tpot_s"]
     if value is None:
         return []
-    least = _floor_at(result, ideal=False)
+    micro = micro_batch(result.sequences, float(result.plan.parallelism.pp))
+    least = step_floor(result.prepared.ceiling, micro, result.context_tokens)
     return [
         Step.worked(
             name="ceiling.tpot_s",
             formula="max(memory_s, compute_s)",
-            values={"memory_s": float(least.memory_s), "compute_s": float(least.compute_s)},
+            values=_seconds(least),
             value=value,
             unit="s",
             source=f"{_ROOFLINE}, of one GPU with {result.sequences:.12g} sequences",
@@ -119,10 +134,10 @@ def _expected_step(result: Throughput) -> list[Step]:
     if value is None:
         return []
     if result.prepared.ideal is not None:
-        least = _floor_at(result, ideal=True)
+        least = result.floor
         ideal = result.plan.engine.ideal
         share = ideal.decode_compute_efficiency if ideal else 1.0
-        values = {"memory_s": float(least.memory_s), "compute_s": float(least.compute_s), "efficiency": share}
+        values = _seconds(least) | {"efficiency": share}
         formula, source = "max(memory_s, compute_s / efficiency)", "roofline with the source documents' efficiency"
     else:
         names = [b for b in Binding if result.figures.parts_s.get(b) is not None]

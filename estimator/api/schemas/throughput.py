@@ -11,6 +11,7 @@ from estimator.api.schemas.echo import PlanAnswer, plan_parts
 from estimator.api.schemas.plan import PlanRequest
 from estimator.api.schemas.throughput_examples import EXAMPLES
 from estimator.engine.codes import Binding, Reason
+from estimator.engine.roofline import added
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed_words import speed_word
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -32,7 +33,7 @@ class ThroughputRequest(PlanRequest):
 class ConcurrencyPart(ResponsePart):
     """Sequences asked for and admitted."""
 
-    requested: float = Field(description="Requests in flight asked for, count; null is never sent.")
+    requested: float = Field(description="Requests in flight asked for, count; 1 where the mode asks for none.")
     effective: float | None = Field(description="Sequences inside the engine, mean count; null when nothing fits.")
     decoding: float | None = Field(description="Of these, sequences that decode at a time, mean count.")
     max_sequences: float | None = Field(description="Most sequences of this length that cache and engine admit.")
@@ -101,6 +102,10 @@ class RooflinePart(ResponsePart):
 
     arithmetic_intensity_flops_per_byte: float = Field(description="FLOPs over bytes of a step, FLOP/byte.")
     ridge_flops_per_byte: float = Field(description="Peak over bandwidth: above it compute binds, FLOP/byte.")
+    memory_s: float = Field(description="Bytes of a step of one GPU over its bandwidth, seconds.")
+    compute_s: float = Field(description="FLOPs of a step of one GPU over its dense peak, seconds.")
+    overlapped_s: float = Field(description="A step whose transfers and products overlap fully: the larger, seconds.")
+    added_s: float = Field(description="A step that first transfers and then computes: the sum, seconds.")
     mfu: float | None = Field(description="FLOPs of a step over what the GPUs could do in step_s, share.")
     mbu: float | None = Field(description="Bytes of a step over what the GPUs could read in step_s, share.")
 
@@ -213,6 +218,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
             plan,
             steps=steps,
             explain=asked.explain,
+            assumptions=_assumptions(result),
             warnings=_warnings(result),
             not_modelled=_not_modelled(result),
         ),
@@ -304,7 +310,13 @@ def _roofline(result: Throughput) -> RooflinePart:
     gpu, work, step = result.plan.gpu.spec, result.decode, result.figures.step_s
     gpus = result.plan.parallelism.gpus
     available = step * gpus if step else None
+    least = result.floor
+    memory, compute = float(least.memory_s), float(least.compute_s)
     return RooflinePart(
+        memory_s=memory,
+        compute_s=compute,
+        overlapped_s=float(least.time_s()),
+        added_s=float(added(memory_s=memory, compute_s=compute)),
         arithmetic_intensity_flops_per_byte=work.intensity_flops_per_byte,
         ridge_flops_per_byte=result.peak_flops_per_s / gpu.memory_bandwidth_bytes_per_s,
         mfu=work.flops / (available * result.peak_flops_per_s) if available else None,
@@ -399,6 +411,24 @@ def _row(figures: SpeedFigures) -> RowPart:
         reason=None if figures.reason is Reason.NONE else figures.reason.label,
         **values,
     )
+
+
+def _assumptions(result: Throughput) -> list[str]:
+    texts = []
+    ideal = result.plan.engine.ideal
+    if ideal is not None:
+        texts.append(
+            _("Prefill reaches %(prefill)g and decode %(decode)g of the dense peak, transfers the whole bandwidth.")
+            % {"prefill": ideal.prefill_compute_efficiency, "decode": ideal.decode_compute_efficiency}
+        )
+    if result.workload.mode is WorkloadMode.OPEN_LOOP:
+        texts.append(
+            _(
+                "Prompts wait for one server with equal service times (GI/D/1, Gamma gaps), and near full places for "
+                "a free one by Sakasegawa's formula."
+            )
+        )
+    return texts
 
 
 def _warnings(result: Throughput) -> list[str]:

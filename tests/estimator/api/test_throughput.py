@@ -234,3 +234,54 @@ def test_mean_lengths_need_not_be_whole_and_a_prompt_or_an_answer_may_be_missing
     prefill = ask(**bare, workload={"mode": "single_stream", "input_tokens": 512, "output_tokens": 0}).json()
     assert decode["expected"]["tokens_per_s_per_user"]["mid"] > 100
     assert prefill["prefill"]["tokens_per_s"] > 3000
+
+
+def test_s24_and_s25_ten_times_the_compute_barely_changes_a_step_bound_by_memory(ask):
+    def roofline(peak):
+        answer = ask(
+            model={"parameters": 7e9, "layers": 32, "heads": 32, "hidden_size": 4096},
+            gpu={
+                "memory_bytes": 24_000_000_000,
+                "memory_bandwidth_bytes_per_s": 1008e9,
+                "peak_flops_per_s": {"fp16": peak},
+            },
+            precision={"weights": "fp16", "kv_cache": "fp16"},
+            engine="ideal",
+            workload={"mode": "decode_step", "context_tokens": 1, "concurrency": 1},
+        ).json()
+        assert answer["expected"]["tokens_per_s_per_user"]["mid"] == pytest.approx(72.0, rel=5e-3)
+        return answer["roofline"]
+
+    before, after = roofline(82e12), roofline(820e12)
+    assert before["memory_s"] == pytest.approx(0.01389, rel=5e-3)
+    assert before["compute_s"] == pytest.approx(0.000171, rel=5e-3)
+    assert before["memory_s"] / before["added_s"] == pytest.approx(0.988, rel=5e-3)
+    assert 1 / before["added_s"] == pytest.approx(71.1, rel=5e-3)
+    assert 1 / after["added_s"] == pytest.approx(71.9, rel=5e-3)
+    assert after["overlapped_s"] == before["overlapped_s"]
+
+
+def test_s39_an_8b_model_on_an_l4_in_bf16_and_int8(ask):
+    for weights, speed in (("bf16", 18.7), ("int8", 37.4)):
+        answer = ask(
+            model=SEED_MODEL,
+            gpu="l4",
+            engine="ideal",
+            precision={"weights": weights},
+            workload={"mode": "decode_step", "context_tokens": 1, "concurrency": 1},
+        ).json()
+        assert answer["expected"]["tokens_per_s_per_user"]["mid"] == pytest.approx(speed, rel=5e-3)
+
+
+def test_s18_shares_of_experts_that_batches_touch_decide_the_bytes_of_a_step(ask):
+    def step(batch):
+        return ask(
+            model="mixtral-8x7b-v0.1",
+            gpu="h200-sxm-141gb",
+            workload={"mode": "decode_step", "context_tokens": 1, "concurrency": batch},
+        ).json()["decode"]["bytes"] - 131_072 * batch
+
+    one, eight, sixteen, every_expert = step(1), step(8), step(16), step(500)
+    routed = (every_expert - one) / 0.75
+    assert 1 - (every_expert - eight) / routed == pytest.approx(0.8999, rel=1e-3)
+    assert 1 - (every_expert - sixteen) / routed == pytest.approx(0.98998, rel=1e-3)
