@@ -275,11 +275,14 @@ def test_s39_an_8b_model_on_an_l4_in_bf16_and_int8(ask):
 
 def test_s18_shares_of_experts_that_batches_touch_decide_the_bytes_of_a_step(ask):
     def step(batch):
-        return ask(
-            model="mixtral-8x7b-v0.1",
-            gpu="h200-sxm-141gb",
-            workload={"mode": "decode_step", "context_tokens": 1, "concurrency": batch},
-        ).json()["decode"]["bytes"] - 131_072 * batch
+        return (
+            ask(
+                model="mixtral-8x7b-v0.1",
+                gpu="h200-sxm-141gb",
+                workload={"mode": "decode_step", "context_tokens": 1, "concurrency": batch},
+            ).json()["decode"]["bytes"]
+            - 131_072 * batch
+        )
 
     one, eight, sixteen, every_expert = step(1), step(8), step(16), step(500)
     routed = (every_expert - one) / 0.75
