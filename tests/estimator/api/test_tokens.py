@@ -79,3 +79,10 @@ def test_a_text_in_japanese_is_counted_by_character(ask):
 def test_an_answer_that_does_not_fit_leaves_a_negative_rest(ask):
     answer = ask(input_tokens=8000, max_output_tokens=193, context_window_tokens=8192).json()
     assert (answer["fits"], answer["remaining_tokens"]) == (False, -1)
+
+
+def test_the_figures_come_first_and_the_explanation_only_when_asked_for(ask):
+    plain = list(ask(words=900).json())
+    assert plain[0] == "tokens"
+    assert plain[-1] == "provenance"
+    assert list(ask("?explain=true", words=900).json())[-1] == "explanation"
