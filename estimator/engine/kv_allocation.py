@@ -79,8 +79,8 @@ def kv_allocation(
     """The allocation of one rank.
 
     A windowed group keeps min(W − 1 + batched tokens, t) tokens and one block more; with the hybrid cache off it keeps
-    the whole sequence. fp8 caches of sparse latent attention have a layout of their own (656 bytes a token with scales
-    and unquantised rope part, 132 bytes of index), where the policy knows it.
+    the whole sequence. Sparse latent attention has a layout of its own where the policy knows it: 132 bytes of index a
+    token in fp8 whatever the cache format is, and 656 bytes of latent with scales and a 16-bit rope part in fp8.
 
     Source: vLLM v1 kv_cache_interface (SlidingWindowSpec.max_memory_usage_bytes); the SGLang log of DeepSeek-V3.2
     (48,072 bytes a token measured, 61 × 788 = 48,068).
@@ -101,8 +101,11 @@ def kv_allocation(
         tokens = cost.window_tokens + max(extra, 0)
         limits.append(float((-(-tokens // block) + 1) * block) if block > 1 else float(tokens))
     per_token = float(layout.growth_bytes_per_token)
-    if kv_format == "fp8" and layout.index_bytes_per_token and policy.fp8_latent_bytes:
-        per_token = _sparse_fp8(folded, policy, layers)
+    latent = any(
+        group.attention is not None and group.attention.latent_rank for group in folded.architecture.layer_groups
+    )
+    if latent and layout.index_bytes_per_token and policy.fp8_index_bytes:
+        per_token = _sparse_latent(folded, policy, layers, kv_format, per_token - float(layout.index_bytes_per_token))
     built = KvAllocation(
         layout=layout,
         block_tokens=block,
@@ -115,14 +118,20 @@ def kv_allocation(
     return built
 
 
-def _sparse_fp8(folded: FoldedArchitecture, policy: MemoryPolicy, layers: Sequence[int] | None) -> float:
-    """Bytes a token of sparse latent attention with the fp8 layout of the kernels."""
-    total = 0
-    for index, group in enumerate(folded.architecture.layer_groups):
+def _sparse_latent(
+    folded: FoldedArchitecture, policy: MemoryPolicy, layers: Sequence[int] | None, kv_format: str, plain: float
+) -> float:
+    """Bytes a token of sparse latent attention as the kernels lay it out: the index in fp8 whatever the cache is.
+
+    `plain` are the bytes without the index, which an fp8 cache replaces by its own layout.
+    """
+    latent = index = 0
+    for position, group in enumerate(folded.architecture.layer_groups):
         attention = group.attention
         if attention is None or not attention.latent_rank:
             continue
-        held = group.layers if layers is None else layers[index]
-        stores_index = attention.index_head_dim > 0 and attention.stores_index
-        total += held * (policy.fp8_latent_bytes + (policy.fp8_index_bytes if stores_index else 0))
-    return float(total)
+        held = group.layers if layers is None else layers[position]
+        latent += held * policy.fp8_latent_bytes
+        if attention.index_head_dim and attention.stores_index:
+            index += held * policy.fp8_index_bytes
+    return (float(latent) if kv_format == "fp8" and policy.fp8_latent_bytes else plain) + index

@@ -211,6 +211,16 @@ def test_sparse_latent_fp8_cache_has_its_own_layout() -> None:
     # m061: SGLang printed 48,072 bytes a token for DeepSeek V3.2
     rank = rank_memory(plan("deepseek-v3.2", 180.0, "sglang-0.5", 0.9, tp=8, weights="fp8", kv="fp8"))
     assert rank.allocation.bytes_per_token == pytest.approx(48_072, rel=2e-4)
+    # with a bf16 latent the index stays in fp8: 61 × (576 × 2 + 132)
+    plain = rank_memory(plan("deepseek-v3.2", 180.0, "sglang-0.5", 0.9, tp=8, weights="fp8"))
+    assert plain.allocation.bytes_per_token == 61 * (576 * 2 + 132)
+
+
+def test_a_block_index_beside_grouped_attention_counts_as_cache() -> None:
+    # MiniMax M3: 60 layers of 4 KV heads of 128; 57 layers index their blocks with one key of 128 a token
+    rank = rank_memory(plan("minimax-m3", 400.0, "vllm-0.19", 0.9, tp=4))
+    indexed = sum(MODELS["minimax-m3"]["config"]["sparse_attention_config"]["sparse_attention_freq"])
+    assert rank.allocation.bytes_per_token == 60 * 2 * 128 * 2 + indexed * 128 * 2
 
 
 def test_windows_keep_the_engine_chunk_beside_them() -> None:  # M04
