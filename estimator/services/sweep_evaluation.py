@@ -1,6 +1,7 @@
 """Figures of a sweep's rows from the vectorised engine: each setting is folded once, rows are arithmetic on arrays."""
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ from numpy.typing import NDArray
 from estimator.engine.capacity import stored_bytes_per_sequence
 from estimator.engine.codes import MODE_CODES, Binding, Reason
 from estimator.engine.errors import EngineError
+from estimator.engine.memory import LEDGER_COLUMNS, MemoryPlan, ledger_columns
 from estimator.engine.prepared import Basis, PreparedKey
 from estimator.engine.serving import context_tokens
 from estimator.engine.sweep import Rows as EngineRows
 from estimator.engine.sweep import Sweep as EngineSweep
 from estimator.resolvers.plan import Plan
+from estimator.services.memory_plan import memory_plan
 from estimator.services.sweep_axes import Axes
 from estimator.services.sweep_columns import COLUMNS, ColumnKind, Rows, TextValues
 from estimator.services.throughput_plan import cache_budget, prepared_key
@@ -42,14 +45,22 @@ KEY_NAMES = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A folded setting: constants of its speed, and the inputs of its memory ledger where a policy is known."""
+
+    speed: PreparedKey
+    memory: MemoryPlan | None
+
+
 class SettingCache:
     """Folded settings of one sweep by their place; bounded, because a sweep may have a hundred thousand."""
 
     def __init__(self, axes: Axes) -> None:
         self._axes = axes
-        self._kept: OrderedDict[int, PreparedKey | str] = OrderedDict()
+        self._kept: OrderedDict[int, Setting | str] = OrderedDict()
 
-    def get(self, setting: int) -> PreparedKey | str:
+    def get(self, setting: int) -> Setting | str:
         """The folded setting, or in words why there is none."""
         found = self._kept.get(setting)
         if found is None:
@@ -59,7 +70,7 @@ class SettingCache:
         return found
 
 
-def _fold(axes: Axes, setting: int) -> PreparedKey | str:
+def _fold(axes: Axes, setting: int) -> Setting | str:
     model, gpu, engine, precision, parallel = np.unravel_index(setting, axes.shape[:5])
     profile = axes.engines[engine]
     gpus = axes.gpus_ideal if profile.kind == "ideal" else axes.gpus
@@ -73,7 +84,10 @@ def _fold(axes: Axes, setting: int) -> PreparedKey | str:
     )
     try:
         # The same folding as the endpoint's, so that a row equals the answer to its request.
-        return prepared_key(plan, cache_budget(plan))
+        speed = prepared_key(plan, cache_budget(plan))
+        longest = max(workload.input_tokens + workload.output_tokens for workload in axes.workloads)
+        memory = memory_plan(plan, longest_tokens=longest) if profile.memory is not None else None
+        return Setting(speed=speed, memory=memory)
     except EngineError as error:
         return str(error)
 
@@ -98,8 +112,8 @@ def evaluate(
     found = [cache.get(int(one)) if want else "" for one, want in zip(unique, wanted, strict=True)]
     errors = tuple(dict.fromkeys(entry for entry in found if isinstance(entry, str) and entry))
     error_of = np.array([errors.index(e) if isinstance(e, str) and e else -1 for e in found], dtype=np.int32)
-    keys = [entry for entry in found if isinstance(entry, PreparedKey)]
-    key_of = np.cumsum([isinstance(entry, PreparedKey) for entry in found]) - 1
+    keys = [entry for entry in found if isinstance(entry, Setting)]
+    key_of = np.cumsum([isinstance(entry, Setting) for entry in found]) - 1
     columns = _blank(count)
     status = np.full(count, _STATUSES.index("unsupported"), dtype=np.int32)
     reason = np.where(unsupported < 0, error_of[place], -1).astype(np.int32)
@@ -145,7 +159,7 @@ def _blank(count: int) -> Rows:
 
 
 def _figures(
-    axes: Axes, keys: list[PreparedKey], key: NDArray[np.int64], codes: Codes, batch: NDArray[np.int64]
+    axes: Axes, settings: list[Setting], key: NDArray[np.int64], codes: Codes, batch: NDArray[np.int64]
 ) -> dict[str, Any]:
     lengths = {
         name: np.array([getattr(workload, name) for workload in axes.workloads], dtype=np.float64)[codes[5]]
@@ -153,33 +167,45 @@ def _figures(
     }
     modes = np.array([MODE_CODES[workload.mode] for workload in axes.workloads], dtype=np.intp)[codes[5]]
     rows = EngineRows(key=key, mode=modes, concurrency=batch.astype(np.float64), **lengths)
+    keys = [setting.speed for setting in settings]
     figures: dict[str, Any] = EngineSweep(keys).evaluate(rows)
-    figures |= _memory(keys, key, context_tokens(lengths["input_tokens"], lengths["output_tokens"]), batch)
+    ledger = _memory(settings, key, lengths["input_tokens"], lengths["output_tokens"], batch)
+    figures["max_sequences"] = np.fmin(figures["max_sequences"], ledger.pop("max_sequences"))
+    figures |= ledger
     figures["fits"] = batch <= np.nan_to_num(figures["max_sequences"], nan=0.0)
     bases = np.array([_BASES.index(prepared.basis.value) for prepared in keys], dtype=np.int32)
     figures["basis"] = bases[key]
     return figures
 
 
-def _memory(keys: list[PreparedKey], key: NDArray[np.int64], context: Any, batch: NDArray[np.int64]) -> dict[str, Any]:
-    """Bytes of the worst rank: what the batch needs of KV cache at its mean length, and what is left of the budget."""
-    per_key = {
-        "memory_bytes": [float(prepared.key.gpu.memory_bytes) for prepared in keys],
-        "weights_bytes": [float(np.ceil(prepared.weight_bytes)) for prepared in keys],
-        "budget": [float(prepared.store.budget_bytes) for prepared in keys],
-        "ranks": [float(prepared.store.attention_dp) for prepared in keys],
-    }
-    gathered = {name: np.array(values)[key] for name, values in per_key.items()}
-    needed = np.empty(len(batch))
-    for place, prepared in enumerate(keys):
-        rows = key == place
-        needed[rows] = stored_bytes_per_sequence(prepared.store, context[rows])
-    needed = np.ceil(needed * np.ceil(batch / gathered["ranks"]))
+def _memory(
+    settings: list[Setting], key: NDArray[np.int64], inputs: Any, outputs: Any, batch: NDArray[np.int64]
+) -> dict[str, NDArray[np.float64]]:
+    """The ledger of the worst rank at the whole length of every sequence, as the memory-fit endpoint counts it."""
+    columns = {name: np.full(len(batch), np.nan) for name in (*LEDGER_COLUMNS, "max_sequences")}
+    order = np.argsort(key, kind="stable")
+    bounds = np.searchsorted(key[order], np.arange(len(settings) + 1))
+    for place, setting in enumerate(settings):
+        rows = order[bounds[place] : bounds[place + 1]]
+        if setting.memory is None:
+            found = _without_policy(setting.speed, inputs[rows], outputs[rows], batch[rows])
+        else:
+            found = ledger_columns(setting.memory, tokens=inputs[rows] + outputs[rows], sequences=batch[rows])
+        for name, column in columns.items():
+            if name in found:
+                column[rows] = found[name]
+    return columns
+
+
+def _without_policy(speed: PreparedKey, inputs: Any, outputs: Any, batch: Any) -> dict[str, Any]:
+    """What is known of the memory where the profile has no policy: weights, cache, and what is left of the budget."""
+    each = stored_bytes_per_sequence(speed.store, context_tokens(inputs, outputs))
+    needed = np.ceil(each * np.ceil(batch / speed.store.attention_dp))
     return {
-        "memory_bytes": gathered["memory_bytes"],
-        "weights_bytes": gathered["weights_bytes"],
+        "memory_bytes": np.full(len(batch), float(speed.key.gpu.memory_bytes)),
+        "weights_bytes": np.full(len(batch), float(np.ceil(speed.weight_bytes))),
         "kv_cache_bytes": needed,
-        "slack_bytes": np.floor(gathered["budget"] - needed),
+        "slack_bytes": np.floor(speed.store.budget_bytes - needed),
     }
 
 
