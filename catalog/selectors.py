@@ -1,9 +1,13 @@
 """Reads of the catalog."""
 
+import datetime
+
+from django.db.models import Q
+
 from catalog.models import EngineProfile
 from catalog.revisions import Revision, current_revision
 
-__all__ = ["Revision", "current_revision", "engine_names"]
+__all__ = ["Revision", "current_revision", "engine_names", "in_force_on"]
 
 
 def engine_names() -> dict[str, str]:
@@ -13,3 +17,10 @@ def engine_names() -> dict[str, str]:
         names[slug] = slug
         names.update(dict.fromkeys(aliases, slug))
     return names
+
+
+def in_force_on(day: datetime.date) -> Q:
+    """Prices whose half-open period holds the day."""
+    begun = Q(effective_from__isnull=True) | Q(effective_from__lte=day)
+    not_ended = Q(effective_to__isnull=True) | Q(effective_to__gt=day)
+    return begun & not_ended

@@ -84,6 +84,11 @@ app.conf.update(
     beat_schedule={
         "reports-reconcile": {"task": "reports.tasks.reconcile", "schedule": 10.0, "options": {"expires": 30}},
         "reports-clean": {"task": "reports.tasks.clean", "schedule": 3600.0, "options": {"expires": 3600}},
+        "price-differences": {
+            "task": "catalog.tasks.report_price_differences",
+            "schedule": 86_400.0,
+            "options": {"expires": 3600},
+        },
     },
 )
 app.autodiscover_tasks()

@@ -2,12 +2,16 @@
 
 from rest_framework.routers import SimpleRouter
 
-from catalog.api import resources
+from catalog.api import price_resources, resources
 
 router = SimpleRouter()
 router.register("gpus", resources.GpuViewSet, basename="gpu")
 router.register("models", resources.LanguageModelViewSet, basename="model")
 router.register("engine-profiles", resources.EngineProfileViewSet, basename="engine-profile")
 router.register("presets", resources.PresetViewSet, basename="preset")
+router.register("providers", price_resources.ProviderViewSet, basename="provider")
+router.register("api-prices", price_resources.ApiPriceViewSet, basename="api-price")
+router.register("cache-policies", price_resources.CachePolicyViewSet, basename="cache-policy")
+router.register("gpu-offers", price_resources.GpuOfferViewSet, basename="gpu-offer")
 
 urlpatterns = router.urls

@@ -15,6 +15,7 @@ from catalog.revisions import current_revision
 from catalog.services import price_sources
 from catalog.services.price_import import Source, apply_import, plan_import
 from catalog.services.prices import change_price
+from catalog.tasks import report_price_differences
 
 pytestmark = pytest.mark.django_db
 DAY = datetime.date
@@ -143,3 +144,9 @@ def test_our_own_files_load_and_hold_what_the_package_cannot_say():
     assert CachePolicy.objects.filter(min_tokens=512).exists()
     for row in ApiPrice.objects.select_related("provider"):
         row.clean()
+
+
+def test_the_task_only_reports_differences():
+    counts = report_price_differences()
+    assert counts["add"] > 7000
+    assert ApiPrice.objects.count() == 0

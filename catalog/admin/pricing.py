@@ -1,0 +1,178 @@
+"""Sellers, prices, cache policies and offers in the admin: prices as timelines, closed and voided by actions."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from catalog.admin.base import CatalogAdmin
+from catalog.admin.price_lines import timeline
+from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceList, Provider
+from catalog.selectors import in_force_on
+from catalog.services.prices import close_price, void_price
+
+
+@admin.register(Provider)
+class ProviderAdmin(CatalogAdmin):
+    """Sellers of tokens."""
+
+    list_display = ("named", "usage_convention", "pricing_url", "source_date")
+    list_filter = ("usage_convention",)
+    search_fields = ("slug", "name", "notes")
+    readonly_fields = ("kept_by", "created_at", "updated_at")
+
+
+@admin.register(PriceList)
+class PriceListAdmin(CatalogAdmin):
+    """Readings of price sources."""
+
+    list_display = ("named", "source", "source_version", "retrieved_on", "licence")
+    search_fields = ("slug", "name", "source")
+    readonly_fields = ("kept_by", "created_at", "updated_at")
+
+
+class InForce(admin.SimpleListFilter):
+    """Prices of today, of later, of the past, and voided ones."""
+
+    title = _("in force")
+    parameter_name = "in_force"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The choices."""
+        return [("now", _("today")), ("future", _("from a later day")), ("past", _("no longer")), ("void", _("voided"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """The rows of the choice."""
+        today = timezone.now().date()
+        choice = self.value()
+        if choice == "void":
+            return queryset.filter(voided_at__isnull=False)
+        if choice == "now":
+            return queryset.filter(in_force_on(today), voided_at__isnull=True)
+        if choice == "future":
+            return queryset.filter(effective_from__gt=today, voided_at__isnull=True)
+        return queryset.filter(effective_to__lte=today, voided_at__isnull=True) if choice == "past" else queryset
+
+
+@admin.register(ApiPrice)
+class ApiPriceAdmin(CatalogAdmin):
+    """Dated prices; a change closes a row and opens another, a typing error is voided."""
+
+    list_display = ("slug", "meter", "price", "channel", "tier", "period", "basis", "state")
+    list_filter = (InForce, "channel", "basis", "provider", "edited_by_person")
+    search_fields = ("slug", "model", "meter", "source")
+    list_select_related = ("provider",)
+    actions = ("end_today", "void")
+    autocomplete_fields = ("provider",)
+    readonly_fields = ("timeline_of_meter", "voided_at", "void_reason", "price_list", "created_at", "updated_at")
+    fieldsets = (
+        (None, {"fields": ("provider", "model", ("meter", "unit"), ("amount", "currency"), "change_reason")}),
+        (_("When and how"), {"fields": (("effective_from", "effective_to"), ("channel", "endpoint_class"),
+            ("tier_above_tokens", "tier_operator"), ("daily_start", "daily_end", "daily_zone", "weekday_mask"))}),
+        (_("Timeline of the meter"), {"fields": ("timeline_of_meter",)}),
+        (_("Source"), {"fields": ("basis", "source", "source_url", "date_seen", "dispute", "price_list",
+            ("voided_at", "void_reason"), "created_at", "updated_at")}),
+    )  # fmt: skip
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """What was priced never changes once it is stored."""
+        fixed = tuple(super().get_readonly_fields(request, obj))
+        if obj is None:
+            return fixed
+        frozen = tuple(name.removesuffix("_id") for name in ApiPrice.FROZEN if name not in ("slug", "tier_scope"))
+        return (*fixed, *frozen)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Prices are voided, not deleted: reports may have used them."""
+        return False
+
+    @admin.display(description=_("price"), ordering="amount")
+    def price(self, row: ApiPrice) -> str:
+        """Amount, currency and unit."""
+        return f"{row.amount.normalize():f} {row.currency}/{row.unit}"
+
+    @admin.display(description=_("tier"), ordering="tier_above_tokens")
+    def tier(self, row: ApiPrice) -> str:
+        """The tier in words."""
+        if not row.tier_above_tokens:
+            return "—"
+        return f"{'≥' if row.tier_operator == 'ge' else '>'} {row.tier_above_tokens:,}"
+
+    @admin.display(description=_("period"), ordering="effective_from")
+    def period(self, row: ApiPrice) -> str:
+        """From and to, and the hours of the day."""
+        start, end = row.effective_from or "…", row.effective_to or "…"
+        return f"{start} → {end}" + (f" ({row.window_key})" if row.window_key else "")
+
+    @admin.display(description=_("state"))
+    def state(self, row: ApiPrice) -> str:
+        """Whether the row bills requests of today."""
+        today = timezone.now().date()
+        if row.voided_at:
+            return gettext("voided")
+        if row.effective_from and row.effective_from > today:
+            return gettext("future")
+        return gettext("ended") if row.effective_to and row.effective_to <= today else gettext("in force")
+
+    @admin.display(description=_("timeline"))
+    def timeline_of_meter(self, row: ApiPrice) -> SafeString | str:
+        """Every price this meter ever had, oldest first, this row marked."""
+        if row.pk is None:
+            return "—"
+        lines = [(line.mark, line.period, line.price, line.note) for line in timeline(row)]
+        items = format_html_join("", "<li>{} {}: <b>{}</b> {}</li>", lines)
+        return format_html("<ol>{}</ol>", items)
+
+    @admin.action(description=_("End today"))
+    def end_today(self, request: HttpRequest, queryset: Any) -> None:
+        """Close the rows: today is the first day they no longer hold."""
+        for row in queryset:
+            try:
+                close_price(row, on=timezone.now().date(), reason=gettext("Ended in the admin"))
+            except ValidationError as refused:
+                self.message_user(request, f"{row}: {' '.join(refused.messages)}", messages.ERROR)
+
+    @admin.action(description=_("Void: it was never right"))
+    def void(self, request: HttpRequest, queryset: Any) -> None:
+        """Void the rows: never used again, kept for reports."""
+        for row in queryset:
+            try:
+                void_price(row, reason=gettext("Voided in the admin by %(user)s") % {"user": request.user})
+            except ValidationError as refused:
+                self.message_user(request, f"{row}: {' '.join(refused.messages)}", messages.ERROR)
+
+
+@admin.register(CachePolicy)
+class CachePolicyAdmin(CatalogAdmin):
+    """Rules of prompt caches."""
+
+    list_display = (
+        "named",
+        "provider",
+        "mode",
+        "min_tokens",
+        "granularity_tokens",
+        "ttls_s",
+        "ttl_basis",
+        "best_effort",
+    )
+    list_filter = ("mode", "ttl_basis", "best_effort", "provider")
+    search_fields = ("slug", "name", "notes", "source")
+    readonly_fields = ("kept_by", "created_at", "updated_at")
+
+
+@admin.register(GpuOffer)
+class GpuOfferAdmin(CatalogAdmin):
+    """Hourly offers; a new day is a new row."""
+
+    list_display = ("named", "provider", "market", "gpu_count", "price_per_gpu_hour", "currency", "region", "date_seen")
+    list_filter = ("market", "provider", "date_seen")
+    search_fields = ("slug", "name", "provider", "gpu_as_listed", "region")
+    readonly_fields = ("kept_by", "created_at", "updated_at")
+    autocomplete_fields = ("gpu",)

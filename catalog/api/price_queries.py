@@ -1,0 +1,90 @@
+"""What the lists of prices, policies and offers can be asked for."""
+
+import datetime
+from typing import ClassVar, Literal
+
+from django.db.models import Q
+from pydantic import Field
+
+from catalog.api.filters import CatalogQuery
+from catalog.price_facts import price_names
+from catalog.selectors import in_force_on
+
+
+class ProviderQuery(CatalogQuery):
+    """Filters of the sellers."""
+
+    search_fields: ClassVar[tuple[str, ...]] = ("slug", "name", "notes")
+    ordering: Literal["slug", "-slug", "name", "-name"] = Field(
+        default="slug", description="Field to sort by; a leading - turns the order round."
+    )
+
+
+class ApiPriceQuery(CatalogQuery):
+    """Filters of the prices: of a model, of a day."""
+
+    search_fields: ClassVar[tuple[str, ...]] = ("slug", "model", "meter")
+    ordering: Literal["slug", "-slug", "effective_from", "-effective_from", "amount", "-amount"] = Field(
+        default="slug", description="Field to sort by; a leading - turns the order round."
+    )
+    model: str | None = Field(
+        default=None, max_length=200, description="Slug, provider/model, or the provider's own name of the model."
+    )
+    on: datetime.date | None = Field(default=None, description="Only prices in force on this day; all days otherwise.")
+    provider: str | None = Field(default=None, max_length=100, description="Seller.")
+    channel: Literal["standard", "batch", "flex", "priority", "fast"] | None = Field(
+        default=None, description="How requests are sent."
+    )
+    meter: str | None = Field(default=None, max_length=60, description="Meter.")
+
+    def conditions(self) -> Q:
+        """As one condition; voided prices are shown in the history only."""
+        condition = Q(voided_at__isnull=True)
+        if self.model is not None:
+            slug = price_names().get(self.model)
+            condition &= Q(model=self.model) if slug is None else Q(slug=slug)
+        if self.on is not None:
+            condition &= in_force_on(self.on)
+        if self.provider is not None:
+            condition &= Q(provider__slug=self.provider)
+        if self.channel is not None:
+            condition &= Q(channel=self.channel)
+        if self.meter is not None:
+            condition &= Q(meter=self.meter)
+        return condition
+
+
+class CachePolicyQuery(CatalogQuery):
+    """Filters of the cache policies."""
+
+    search_fields: ClassVar[tuple[str, ...]] = ("slug", "name", "notes")
+    ordering: Literal["slug", "-slug", "name", "-name"] = Field(
+        default="slug", description="Field to sort by; a leading - turns the order round."
+    )
+    provider: str | None = Field(default=None, max_length=100, description="Whose cache.")
+
+    def conditions(self) -> Q:
+        """As one condition."""
+        return Q() if self.provider is None else Q(provider__slug=self.provider)
+
+
+class GpuOfferQuery(CatalogQuery):
+    """Filters of the hourly offers."""
+
+    search_fields: ClassVar[tuple[str, ...]] = ("slug", "name", "provider", "gpu_as_listed", "region", "notes")
+    ordering: Literal[
+        "slug", "-slug", "price_per_gpu_hour", "-price_per_gpu_hour", "date_seen", "-date_seen"
+    ] = Field(default="slug", description="Field to sort by; a leading - turns the order round.")  # fmt: skip
+    provider: str | None = Field(default=None, max_length=60, description="Who rents it out.")
+    gpu: str | None = Field(default=None, max_length=100, description="Slug of the accelerator.")
+    market: Literal["on-demand", "spot", "reserved", "serverless", "any"] | None = Field(
+        default=None, description="How it is bought."
+    )
+
+    def conditions(self) -> Q:
+        """As one condition."""
+        condition = Q()
+        for field, value in (("provider", self.provider), ("gpu__slug", self.gpu), ("market", self.market)):
+            if value is not None:
+                condition &= Q(**{field: value})
+        return condition
