@@ -1,8 +1,9 @@
 """Error bands: how far published measurements lie from the model, by metric and class.
 
-P5 and P95 of measured / predicted over all clean rows of the calibration set; called the 80 % band, because bands made
-on one half of the rows covered 70-82 % of unseen models. Source: the accuracy table of this product (docs, `make
-validate`); classes of fewer than 30 rows borrow the metric's largest class, widened.
+Percentiles of measured / predicted, P5 and P95 unless widened; called the 80 % band. Each class of 30 rows and more
+covers at least 80 % of the shipped rows with their model left out of the fit (`make validate`, a test holds it): dense
+TPOT and TTFT and llama.cpp prefill were widened to that (P9 and P93), the others are the founders' percentiles over
+more rows. Classes of fewer than 30 rows borrow the metric's largest class, widened.
 """
 
 from dataclasses import dataclass
@@ -28,14 +29,14 @@ class Spread:
 SPREADS = MappingProxyType(
     {
         "tpot": {
-            "dense": Spread(250, 0.72, 1.37),
+            "dense": Spread(250, 0.50, 1.37),
             "moe": Spread(1138, 0.82, 1.49),
             "attention_dp": Spread(82, 0.73, 1.19),
             "mxfp4": Spread(279, 0.69, 1.26),
             "saturated": Spread(26, 0.51, 1.26),
         },
         "ttft": {
-            "dense": Spread(250, 0.45, 2.24),
+            "dense": Spread(250, 0.33, 2.45),
             "moe": Spread(1138, 0.65, 2.17),
             "attention_dp": Spread(82, 0.52, 1.51),
             "mxfp4": Spread(279, 0.50, 1.31),
@@ -49,7 +50,7 @@ SPREADS = MappingProxyType(
             "saturated": Spread(9, 0.32, 1.18),
         },
         "single_stream": {"dense": Spread(39, 0.60, 1.37), "llama_cpp": Spread(202, 0.79, 1.13)},
-        "prefill": {"llama_cpp": Spread(45, 0.60, 1.30)},
+        "prefill": {"llama_cpp": Spread(300, 0.47, 1.31)},
     }
 )
 

@@ -26,7 +26,7 @@ from estimator.engine.serving import (
     static_tokens_per_s,
     steady_state,
 )
-from estimator.engine.specs import Precision, WorkloadMode
+from estimator.engine.specs import EngineProfile, Precision, WorkloadMode
 from estimator.validation import shipped
 from estimator.validation.rows import Measurement, Metric
 
@@ -72,14 +72,19 @@ class Skipped:
 
 
 def predict(
-    rows: Sequence[Measurement], constants: OperatorConstants = DEFAULT_OPERATORS
+    rows: Sequence[Measurement],
+    constants: OperatorConstants = DEFAULT_OPERATORS,
+    profile: Callable[[str], EngineProfile] = shipped.profile,
 ) -> tuple[tuple[Prediction, ...], tuple[Skipped, ...]]:
-    """Predictions of the rows in their order, and the rows that the product cannot answer."""
+    """Predictions of the rows in their order, and the rows that the product cannot answer.
+
+    `constants` and `profile` stand in for the shipped ones while constants are fitted.
+    """
     found: dict[tuple[str, Metric], Prediction] = {}
     skipped: list[Skipped] = []
     for same in _keys(rows):
         try:
-            found |= {(p.row.id, p.row.metric): p for p in _predict_key(same, constants)}
+            found |= {(p.row.id, p.row.metric): p for p in _predict_key(same, constants, profile(same[0].engine))}
         except (EngineError, shipped.NotShippedError) as refused:
             skipped += [Skipped(row=row, reason=str(refused)) for row in same]
     keys = [(row.id, row.metric) for row in rows]
@@ -93,13 +98,15 @@ def _keys(rows: Sequence[Measurement]) -> Iterator[list[Measurement]]:
     yield from groups.values()
 
 
-def _predict_key(rows: Sequence[Measurement], constants: OperatorConstants) -> Iterator[Prediction]:
+def _predict_key(
+    rows: Sequence[Measurement], constants: OperatorConstants, profile: EngineProfile
+) -> Iterator[Prediction]:
     first = rows[0]
     prepared = prepare(
         Key(
             architecture=shipped.architecture(first.model),
             gpu=shipped.gpu(first.gpu),
-            engine=shipped.profile(first.engine),
+            engine=profile,
             precision=first.precision,
             parallelism=first.parallelism,
         ),

@@ -10,6 +10,9 @@ from dataclasses import asdict, dataclass
 from estimator.engine.kernels import kernel_family
 from estimator.validation import shipped
 from estimator.validation.accuracy import Accuracy, by_group, metric_label
+from estimator.validation.coverage import Coverage, coverage
+from estimator.validation.fitted import REFERENCE_FITTED, Fitted, fitted_constants
+from estimator.validation.leave_out import LeftOut, stand_in
 from estimator.validation.predictions import Prediction, Skipped, precision_class, predict
 from estimator.validation.rows import Measurement, Source, read_measurements, read_sources, used
 from estimator.validation.rules import RuleCount, excluded
@@ -34,6 +37,9 @@ class AccuracyTable:
     rules: tuple[RuleCount, ...]
     not_answered: tuple[tuple[str, int], ...]
     beats_ceiling: int
+    fitted: tuple[Fitted, ...]
+    fitted_before: int
+    coverage: tuple[Coverage, ...]
     sections: tuple[Section, ...]
     sources: tuple[Source, ...]
 
@@ -50,6 +56,9 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         rules=excluded(rows),
         not_answered=_reasons(skipped),
         beats_ceiling=sum(p.beats_ceiling for p in predictions),
+        fitted=fitted_constants(),
+        fitted_before=REFERENCE_FITTED,
+        coverage=coverage(stand_in(predictions, _without_model)),
         sections=tuple(_sections(core, predictions)),
         sources=tuple(s for s in read_sources() if s.key in {row.source for row in rows}),
     )
@@ -62,8 +71,19 @@ def _reasons(skipped: Iterable[Skipped]) -> tuple[tuple[str, int], ...]:
 def _sections(core: Sequence[Prediction], everything: Sequence[Prediction]) -> Iterable[Section]:
     yield Section(key="core", title="Core rows by metric", rows=by_group(core, metric_label))
     yield Section(key="all", title="All rows by metric", rows=by_group(everything, metric_label))
+    without_model = stand_in(core, _without_model)
+    if without_model:
+        title = "Core rows with their model left out of the fit"
+        yield Section(key="leave_one_model_out", title=title, rows=by_group(without_model, metric_label))
+        title = "Core rows with their GPU left out of the fit"
+        without_gpu = stand_in(core, lambda row: row.without_gpu)
+        yield Section(key="leave_one_gpu_out", title=title, rows=by_group(without_gpu, metric_label))
     for key, title, name in _BREAKDOWNS:
         yield Section(key=key, title=title, rows=by_group(core, _within_metric(name)))
+
+
+def _without_model(row: LeftOut) -> float:
+    return row.without_model
 
 
 def _within_metric(name: Callable[[Prediction], str]) -> Callable[[Prediction], str]:

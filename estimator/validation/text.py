@@ -21,6 +21,8 @@ def as_text(table: AccuracyTable) -> str:
     for section in table.sections:
         lines = [HEADINGS, *(cells(row) for row in section.rows)]
         parts.append(f"{section.title}\n{_aligned(lines)}")
+    parts.append(f"{_COVERAGE}\n{_aligned([_COVERAGE_HEADINGS, *_coverage(table)])}")
+    parts.append(f"{_FITTED}\n{_aligned([_FITTED_HEADINGS, *_fitted(table)])}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -29,6 +31,8 @@ def as_markdown(table: AccuracyTable) -> str:
     parts = [_INTRODUCTION, "## Rows\n", _bullets(table)]
     for section in table.sections:
         parts.append(f"## {section.title}\n\n{_pipes(HEADINGS, (cells(row) for row in section.rows))}")
+    parts.append(f"## {_COVERAGE}\n\n{_pipes(_COVERAGE_HEADINGS, _coverage(table))}")
+    parts.append(f"## {_FITTED}\n\n{_pipes(_FITTED_HEADINGS, _fitted(table))}")
     parts.append("## Sources of the rows\n\n" + _pipes(("source", "where", "licence"), _sources(table)))
     return "\n".join(part.rstrip() + "\n" for part in parts)
 
@@ -45,8 +49,35 @@ def _facts(table: AccuracyTable) -> list[str]:
     lines = [f"{table.shipped_rows} rows shipped, {table.used_rows} used, {table.core_rows} of them core."]
     lines += [f"Left out by rule `{rule.rule}`: {rule.rows} rows. {rule.reason}" for rule in table.rules]
     lines += [f"Not answered ({reason}): {count} rows." for reason, count in table.not_answered]
+    lines.append(
+        f"Constants fitted on these rows: {len(table.fitted)}, one per kernel class or engine, none per model or row; "
+        f"{table.fitted_before} more come from the reference calibration."
+    )
     lines.append(f"Rows expected to be faster than the ceiling: {table.beats_ceiling}.")
     return lines
+
+
+_COVERAGE = "Rows inside their band, with their model left out of the fit"
+_COVERAGE_HEADINGS = ("metric and class", "rows", "band", "P5 to P95", "inside %")
+_FITTED = "Constants fitted on these rows"
+_FITTED_HEADINGS = ("constant", "before", "now")
+
+
+def _coverage(table: AccuracyTable) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{found.metric}: {found.model_class}",
+            str(found.rows),
+            f"{found.low:.2f} to {found.high:.2f}",
+            f"{found.p5:.2f} to {found.p95:.2f}",
+            f"{100 * found.inside:.0f}",
+        )
+        for found in table.coverage
+    ]
+
+
+def _fitted(table: AccuracyTable) -> list[tuple[str, ...]]:
+    return [(constant.name, f"{constant.before:g}", f"{constant.now:g}") for constant in table.fitted]
 
 
 def _sources(table: AccuracyTable) -> Iterable[Sequence[str]]:

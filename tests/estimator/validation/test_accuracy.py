@@ -4,10 +4,16 @@ import dataclasses
 import json
 from functools import cache
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 
+from estimator.engine.kernel_tables import DEFAULT_OPERATORS
+from estimator.validation import shipped
 from estimator.validation.accuracy import accuracy
+from estimator.validation.coverage import LEAST_ROWS
+from estimator.validation.fitted import constants_at, fitted_constants
+from estimator.validation.leave_out import left_out
 from estimator.validation.predictions import Prediction, predict
 from estimator.validation.rows import read_measurements, used
 from estimator.validation.table import as_csv, as_json, build_table
@@ -64,6 +70,39 @@ BAR = [
 @pytest.mark.parametrize(("group", "most"), BAR)
 def test_the_median_error_on_core_rows_keeps_the_bar(group, most):
     assert core(group).median <= most
+
+
+@pytest.mark.parametrize("group", ["max throughput", "TPOT", "TTFT", "static batch"])
+def test_rows_of_a_model_left_out_of_the_fit_are_at_most_a_third_worse(group):
+    section = next(section for section in table().sections if section.key == "leave_one_model_out")
+    left_out = next(row for row in section.rows if row.group == group)
+    assert left_out.median <= 1.3 * core(group).median
+
+
+def test_the_stored_leave_one_out_errors_belong_to_the_shipped_constants():
+    stored = left_out()
+    predictions, _ = predict(used(read_measurements()))
+    drift = [abs(p.expected / p.row.value / stored[p.row.id, p.row.metric].shipped - 1) for p in predictions]
+    assert sum(d > 0.01 for d in drift) == 0, "run manage.py validate --leave-out --write"
+
+
+def test_the_band_covers_four_fifths_of_the_rows_of_models_left_out():
+    classes = [found for found in table().coverage if found.rows >= LEAST_ROWS]
+    assert len(classes) >= 10
+    assert [(found.metric, found.model_class) for found in classes if found.inside < 0.8] == []
+
+
+def test_fitted_constants_give_the_shipped_ones_back_at_their_shifts():
+    constants = fitted_constants()
+    operators, profile = constants_at(constants, np.array([constant.shift for constant in constants]))
+    for name in ("attention_dp_exchange_s", "attention_dp_prefill_factor"):
+        assert getattr(operators, name) == pytest.approx(getattr(DEFAULT_OPERATORS, name))
+    for key, factor in DEFAULT_OPERATORS.kernel_factors.items():
+        assert operators.kernel_factors[key] == pytest.approx(factor)
+    for slug in ("vllm-0.19", "tensorrt-llm-0", "vllm-v0", "vllm-2023"):
+        for field in ("per_sequence_s", "unshared_kv_reads", "step_s", "bandwidth_factor", "burst_per_sequence_s"):
+            wanted = getattr(shipped.profile(slug).serving, field)
+            assert getattr(profile(slug).serving, field) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("group", ["max throughput", "TPOT", "TTFT", "static batch"])

@@ -1,0 +1,115 @@
+"""The constants that were fitted on the shipped rows: which they are, where they started, and how freely they moved."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from estimator.engine.fitting import Floats
+from estimator.engine.kernel_tables import DEFAULT_OPERATORS, REFERENCE_OPERATORS, OperatorConstants
+from estimator.engine.specs import EngineProfile
+from estimator.validation import shipped
+
+# Constants of the reference calibration that were kept: fitted on an earlier cut of the rows, by the founders.
+REFERENCE_FITTED = 31
+_ONLINE = ("vllm-0.19", "vllm-0.11", "sglang-0.5", "tensorrt-llm-1", "nim")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """One fitted constant: its name, its value before, now, and the width of the prior.
+
+    The shift is `ln(value / before)`, or `value / step` where the constant started from 0 (`step` above 0).
+    `kernel_factors` or `field` of the operators, or `field` of `profiles`, holds the value.
+    """
+
+    name: str
+    before: float
+    now: float
+    sigma: float
+    step: float = 0.0
+    profiles: tuple[str, ...] = ()
+    field: str = ""
+    kernel_factors: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def shift(self) -> float:
+        """Where the shipped value lies."""
+        return self.now / self.step if self.step else float(np.log(self.now / self.before))
+
+    def value(self, shift: float) -> float:
+        """The constant at a shift."""
+        return max(self.step * shift, 0.0) if self.step else self.before * float(np.exp(shift))
+
+
+def fitted_constants() -> tuple[Fitted, ...]:
+    """Every constant fitted on the shipped rows; one per kernel class or engine, none per model or row."""
+    return (*_operators(), *_profiles())
+
+
+def _operators() -> Iterator[Fitted]:
+    now = DEFAULT_OPERATORS
+    for field, sigma in (("attention_dp_exchange_s", 0.6), ("attention_dp_prefill_factor", 0.4)):
+        before = float(getattr(REFERENCE_OPERATORS, field))
+        yield Fitted(name=field, before=before, now=float(getattr(now, field)), sigma=sigma, field=field)
+    for name, table, last, sigma in (
+        ("4-bit experts on Hopper, share of peak", "expert", "compute_share", 0.35),
+        ("fp8 experts on Blackwell, half-size", "expert", "half_size", 0.3),
+        ("nvfp4 products, fixed time", "gemm", "fixed_us", 0.5),
+        ("16-bit prefill attention, share of peak", "attention", "prefill_bf16", 0.2),
+    ):
+        keys = tuple(key for key in now.kernel_factors if key[0] == table and key[2] == last)
+        yield Fitted(name=name, before=1.0, now=now.kernel_factors[keys[0]], sigma=sigma, kernel_factors=keys)
+
+
+def _profiles() -> Iterator[Fitted]:
+    for slugs, field, before, sigma in (
+        (_ONLINE, "per_sequence_s", 5e-6, 1.5),
+        (("tensorrt-llm-0-2024",), "per_sequence_s", 2e-6, 1.0),
+        (("tensorrt-llm-0",), "step_s", 0.0005, 0.5),
+        (("vllm-v0",), "step_s", 0.0034, 0.5),
+        (("vllm-v0",), "kernel_time_scale", 1.0, 0.3),
+        (("vllm-v0",), "per_sequence_s", 0.00011, 1.0),
+        (("vllm-2023",), "bandwidth_factor", 0.74, 0.1),
+    ):
+        yield _of_profile(slugs, field, before=before, sigma=sigma)
+    yield _of_profile(_ONLINE, "burst_per_sequence_s", before=0.0, sigma=1.0, step=0.002)
+    for slug in ("tensorrt-llm-0-2024", "tensorrt-llm-0"):
+        yield _of_profile((slug,), "unshared_kv_reads", before=0.0, sigma=1.0, step=0.2)
+
+
+def _of_profile(slugs: tuple[str, ...], field: str, *, before: float, sigma: float, step: float = 0.0) -> Fitted:
+    now = float(getattr(shipped.profile(slugs[0]).serving, field))
+    return Fitted(
+        name=f"{slugs[0]} {field}", before=before, now=now, sigma=sigma, step=step, profiles=slugs, field=field
+    )
+
+
+def constants_at(
+    constants: Sequence[Fitted], shifts: Floats
+) -> tuple[OperatorConstants, Callable[[str], EngineProfile]]:
+    """The operators and profiles with these shifts in place of the shipped values."""
+    factors = dict(DEFAULT_OPERATORS.kernel_factors)
+    fields: dict[str, float] = {}
+    serving: dict[str, dict[str, float]] = {}
+    for constant, shift in zip(constants, shifts, strict=True):
+        value = constant.value(float(shift))
+        factors |= dict.fromkeys(constant.kernel_factors, value)
+        for slug in constant.profiles:
+            serving.setdefault(slug, {})[constant.field] = _allowed(constant.field, value)
+        if constant.field and not constant.profiles:
+            fields[constant.field] = value
+    operators = replace(DEFAULT_OPERATORS, kernel_factors=MappingProxyType(factors), **fields)  # type: ignore[arg-type]
+
+    def profile(slug: str) -> EngineProfile:
+        base = shipped.profile(slug)
+        if slug not in serving or base.serving is None:
+            return base
+        return replace(base, serving=replace(base.serving, **serving[slug]))  # type: ignore[arg-type]
+
+    return operators, profile
+
+
+def _allowed(field: str, value: float) -> float:
+    return min(value, 1.0) if field in ("bandwidth_factor", "unshared_kv_reads") else value

@@ -1,0 +1,118 @@
+"""How well rows are predicted by constants fitted without their model, or without their GPU.
+
+The refit takes the fitted constants as linear around the shipped values (`engine.fitting.without`). It takes about a
+minute, so its outcome is kept in data/leave_out.csv; a test compares the errors stored there with those of today.
+"""
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from estimator.engine.fitting import Fit, Floats, without
+from estimator.validation.fitted import Fitted, constants_at, fitted_constants
+from estimator.validation.predictions import Prediction, predict
+from estimator.validation.rows import DATA_DIR, Measurement, Metric, read_measurements, used
+
+_FILE = DATA_DIR / "leave_out.csv"
+_SCALE = 0.1
+_OTHER_WEIGHT, _AMD_WEIGHT, _FULL_GROUP = 0.25, 0.2, 30.0
+# Models of one architecture are left out together: leaving out one of two equal models would be no test.
+_SAME_ARCHITECTURE = {
+    "deepseek-v3": "deepseek-r1",
+    "deepseek-v3.1-nvfp4": "deepseek-r1",
+    "llama-3.1-8b": "llama-3-8b",
+    "llama-3.1-8b-instruct": "llama-3-8b",
+    "llama-3.1-70b": "llama-3-70b",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """predicted / measured of a row: by the shipped constants, and by those fitted without its model or its GPU."""
+
+    id: str
+    metric: Metric
+    shipped: float
+    without_model: float
+    without_gpu: float
+
+
+def left_out() -> dict[tuple[str, Metric], LeftOut]:
+    """The stored outcome by row."""
+    with _FILE.open(encoding="utf-8", newline="") as stream:
+        rows = [
+            LeftOut(
+                id=row["id"],
+                metric=Metric(row["metric"]),
+                shipped=float(row["shipped"]),
+                without_model=float(row["without_model"]),
+                without_gpu=float(row["without_gpu"]),
+            )
+            for row in csv.DictReader(stream)
+        ]
+    return {(row.id, row.metric): row for row in rows}
+
+
+def stand_in(predictions: Sequence[Prediction], pick: Callable[[LeftOut], float]) -> tuple[Prediction, ...]:
+    """The predictions with those of the refit in their place, where the refit knows the row."""
+    known = left_out()
+    rows = [(p, known.get((p.row.id, p.row.metric))) for p in predictions]
+    return tuple(replace(p, expected=pick(found) * p.row.value) for p, found in rows if found)
+
+
+def write_left_out(path: Path = _FILE) -> None:
+    """Refits without each model and without each GPU, and stores what the refits say of the rows."""
+    rows = used(read_measurements())
+    constants = fitted_constants()
+    fit = _linear(rows, constants)
+    sigmas, weights = np.array([c.sigma for c in constants]), _weights(rows)
+    outcome = []
+    for key in (lambda row: _SAME_ARCHITECTURE.get(row.model, row.model), lambda row: row.gpu):
+        groups = np.array([key(row) for row in rows])
+        residuals = np.empty(len(rows))
+        for group in np.unique(groups):
+            kept: npt.NDArray[np.bool_] = groups != group
+            residuals[~kept] = without(fit, kept, sigmas=sigmas, weights=weights, scale=_SCALE)
+        outcome.append(np.exp(residuals))
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["id", "metric", "shipped", "without_model", "without_gpu"])
+        for row, now, model, gpu in zip(rows, np.exp(fit.residuals), *outcome, strict=True):
+            writer.writerow([row.id, row.metric.value, *(f"{value:.5g}" for value in (now, model, gpu))])
+
+
+def _linear(rows: Sequence[Measurement], constants: Sequence[Fitted]) -> Fit:
+    """Residuals at the shipped constants and their derivative by each shift."""
+    measured = np.log([row.value for row in rows])
+
+    def residuals(shifts: Floats) -> Floats:
+        operators, profile = constants_at(constants, shifts)
+        predictions, _ = predict(rows, operators, profile)
+        said: Floats = np.log([p.expected for p in predictions]) - measured
+        return said
+
+    shifts = np.array([constant.shift for constant in constants])
+    now = residuals(shifts)
+    jacobian = np.empty((len(rows), len(constants)))
+    for at in range(len(constants)):
+        moved = shifts.copy()
+        moved[at] += 1e-3
+        jacobian[:, at] = (residuals(moved) - now) / 1e-3
+    return Fit(shifts=shifts, residuals=now, jacobian=jacobian, cost=0.0)
+
+
+def _weights(rows: Sequence[Measurement]) -> Floats:
+    """Core rows count in full, others a quarter; large groups of like rows count with the root of their size."""
+    own = np.array([1.0 if row.core else _OTHER_WEIGHT for row in rows])
+    groups: dict[tuple[str, str, str], float] = {}
+    keys = [(row.metric.value, row.model, row.engine) for row in rows]
+    for key, weight in zip(keys, own, strict=True):
+        groups[key] = groups.get(key, 0.0) + float(weight)
+    size = np.array([max(groups[key], _FULL_GROUP) for key in keys])
+    amd = np.array([_AMD_WEIGHT if row.gpu.startswith("mi") else 1.0 for row in rows])
+    weights: Floats = own * np.sqrt(_FULL_GROUP / size) * amd
+    return weights
