@@ -1,11 +1,14 @@
 """The bill of an API usage, with its working."""
 
+import csv
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
 from estimator.engine.cost import ApiCost, CostLine, UsageConvention, api_cost
 from estimator.engine.explain import Step
+from estimator.engine.money import money_text
 from estimator.resolvers.prices import ResolvedPrice
 
 
@@ -20,6 +23,19 @@ class Bill:
     def references(self) -> dict[str, str]:
         """Reference of each price row used → its name in the answer."""
         return {line.reference: f"api.lines.{line.meter}" for line in self.cost.lines if line.reference}
+
+    def as_csv(self) -> str:
+        """The bill as CSV, one line per meter; amounts are exact decimals, an unpriced one is empty."""
+        text = io.StringIO()
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(("meter", "quantity", "unit", "unit_price", "amount", "currency", "tier", "channel", "reason"))
+        for line in self.cost.lines:
+            prices = ["" if value is None else money_text(value) for value in (line.unit_price, line.amount)]
+            table.writerow(
+                (line.meter, money_text(line.quantity), line.unit or "", *prices, self.cost.currency, line.tier,
+                 line.channel or "", line.reason or "")
+            )  # fmt: skip
+        return text.getvalue()
 
     def explain(self) -> list[Step]:
         """Each line as quantity · unit_price / unit_size, then their sum."""

@@ -66,6 +66,7 @@ class ApiBill(ResponsePart):
     total: Amount | None = Field(description="Sum of the lines; null when one is unpriced.")
     priced_total: Amount = Field(description="Sum of the lines that have a price.")
     reason: str | None = Field(description="Why there is no total.")
+    lines_csv: str = Field(description="The lines as CSV with a header, one line per meter, to save as a file.")
 
 
 class ElectricityCost(ResponsePart):
@@ -211,6 +212,7 @@ def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
         total=cost.total,
         priced_total=cost.priced_total,
         reason=cost.reason,
+        lines_csv=bill.as_csv(),
     )
 
 

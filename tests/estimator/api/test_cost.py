@@ -1,5 +1,6 @@
 """estimates/cost over REST: the public cases, what is refused, and the time it takes."""
 
+import csv
 import time
 from decimal import Decimal
 
@@ -50,6 +51,14 @@ def test_c01(ask):
     usage = {"input_tokens": 2000, "cache_read_tokens": 500, "cache_write_5m_tokens": 300}
     price = usd(input="3", cache_read="0.30", cache_write_5m="3.75")
     assert total(ask, price, usage, usage_convention="inclusive") == "0.004875"
+
+
+def test_the_bill_as_csv_has_one_line_per_meter_that_add_up(ask):
+    usage = {"input_tokens": 1000, "cache_read_tokens": 20000, "output_tokens": 500, "web_searches": 2}
+    api = ask(api={"price": "anthropic-claude-opus-5-5", "usage": usage, "on": "2026-11-29"})["api"]
+    rows = list(csv.DictReader(api["lines_csv"].splitlines()))
+    assert [row["meter"] for row in rows] == ["input", "cache_read", "output", "web_search"]
+    assert sum(Decimal(row["amount"]) for row in rows) == Decimal(api["total"])
 
 
 def test_c03_names_the_tier(ask):
