@@ -1,6 +1,7 @@
 """Serving stored files: ETag, one range, and no thread of the API held longer than a block takes."""
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,12 @@ from urllib.parse import quote
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
+
+from catalog.api.problems import Unavailable
 
 ResponseT = TypeVar("ResponseT", HttpResponse, StreamingHttpResponse)
-_BLOCK = 256 * 1024
+_BLOCK = 64 * 1024
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 
 
@@ -28,12 +32,19 @@ class Download:
     file_name: str
 
 
+# A slow reader holds a thread of the web process for as long as it reads; this many may, so that some are left for
+# the API (AFORO_WEB_THREADS is larger). In production the web server in front sends the files.
+MOST_AT_ONCE = 24
+_streams = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+
 class _Part:
     """Blocks of a part of a file; closes the file with the response."""
 
     def __init__(self, file: BinaryIO, start: int, length: int) -> None:
         self._file = file
         self._left = length
+        self._open = True
         file.seek(start)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -45,8 +56,11 @@ class _Part:
             yield block
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file and make room for another reader."""
+        if self._open:
+            self._open = False
+            self._file.close()
+            _streams.release()
 
 
 def serve(request: HttpRequest, download: Download) -> HttpResponse | StreamingHttpResponse:
@@ -70,6 +84,8 @@ def serve(request: HttpRequest, download: Download) -> HttpResponse | StreamingH
     status = 206 if partial else 200
     if request.method == "HEAD":
         return _with_headers(HttpResponse(status=status, headers=headers), download, etag)
+    if not _streams.acquire(blocking=False):
+        raise Unavailable(_("Too many downloads at once; try again shortly."), headers={"Retry-After": "5"})
     part = _Part(download.path.open("rb"), start, end - start + 1)
     return _with_headers(StreamingHttpResponse(part, status=status, headers=headers), download, etag)
 

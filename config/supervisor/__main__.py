@@ -59,7 +59,7 @@ def web(host: str, port: int, environment: Mapping[str, str]) -> ChildSpec:
     """The web server: granian, WSGI."""
     command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", host, "--port", str(port)]
     command += ["--workers", environment.get("AFORO_WEB_PROCESSES") or "2"]
-    command += ["--blocking-threads", environment.get("AFORO_WEB_THREADS") or "4"]
+    command += ["--blocking-threads", environment.get("AFORO_WEB_THREADS") or "32"]
     command += ["--no-ws", "--respawn-failed-workers", "--workers-kill-timeout", "10", "config.wsgi:application"]
     return ChildSpec(name="web", command=command, environment=environment, folder=ROOT)
 
