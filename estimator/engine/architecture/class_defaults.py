@@ -35,7 +35,8 @@ deepseek tie_word_embeddings=false
 deepseek_ref vocab_size=129280 hidden_size=4096 moe_intermediate_size=2048 num_hidden_layers=43
     num_attention_heads=64 num_key_value_heads=1 head_dim=512 q_lora_rank=1024 num_experts_per_tok=6
     n_routed_experts=256 n_shared_experts=1 max_position_embeddings=1048576 hc_mult=4 sliding_window=128 o_groups=8
-    o_lora_rank=1024 index_n_heads=64 index_head_dim=128 index_topk=512 tie_word_embeddings=false
+    o_lora_rank=1024 index_n_heads=64 index_head_dim=128 index_topk=512 num_nextn_predict_layers=1
+    tie_word_embeddings=false
 deepseek_v2 vocab_size=102400 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false first_k_dense_replace=0 kv_lora_rank=512 q_lora_rank=1536
     n_routed_experts=64 n_shared_experts=2 qk_nope_head_dim=128 qk_rope_head_dim=64 v_head_dim=128
@@ -52,7 +53,8 @@ deepseek_v32 vocab_size=129280 hidden_size=7168 intermediate_size=18432 moe_inte
 deepseek_v4 vocab_size=129280 hidden_size=4096 moe_intermediate_size=2048 num_hidden_layers=43
     num_attention_heads=64 num_key_value_heads=1 head_dim=512 q_lora_rank=1024 num_experts_per_tok=6
     n_routed_experts=256 n_shared_experts=1 max_position_embeddings=1048576 hc_mult=4 sliding_window=128 o_groups=8
-    o_lora_rank=1024 index_n_heads=64 index_head_dim=128 index_topk=512 tie_word_embeddings=false
+    o_lora_rank=1024 index_n_heads=64 index_head_dim=128 index_topk=512 num_nextn_predict_layers=1
+    tie_word_embeddings=false
 dots1 vocab_size=152064 hidden_size=4608 intermediate_size=10944 moe_intermediate_size=1408 num_hidden_layers=62
     num_attention_heads=32 num_key_value_heads=32 first_k_dense_replace=0 max_position_embeddings=2048
     tie_word_embeddings=false sliding_window=4096 max_window_layers=62
@@ -104,6 +106,12 @@ glm4_moe_lite vocab_size=154880 hidden_size=2048 intermediate_size=10240 moe_int
     max_position_embeddings=202752 tie_word_embeddings=false
 glm4v tie_word_embeddings=false
 glm4v_moe tie_word_embeddings=false
+glm4v_moe_text vocab_size=151424 hidden_size=4096 intermediate_size=10944 num_hidden_layers=46
+    num_attention_heads=96 num_key_value_heads=8 max_position_embeddings=65536 tie_word_embeddings=false
+    attention_bias=true moe_intermediate_size=1408 num_experts_per_tok=8 n_shared_experts=1 n_routed_experts=128
+    first_k_dense_replace=1
+glm4v_text vocab_size=151552 hidden_size=4096 intermediate_size=13696 num_hidden_layers=40 num_attention_heads=32
+    num_key_value_heads=2 max_position_embeddings=32768
 glm_moe_dsa vocab_size=154880 hidden_size=6144 intermediate_size=12288 moe_intermediate_size=2048
     num_hidden_layers=78 num_attention_heads=64 num_key_value_heads=64 n_shared_experts=1 n_routed_experts=256
     kv_lora_rank=512 q_lora_rank=2048 qk_rope_head_dim=64 v_head_dim=256 qk_nope_head_dim=192 num_experts_per_tok=8
@@ -226,6 +234,7 @@ nemotron_h vocab_size=131072 hidden_size=4096 tie_word_embeddings=false num_atte
     head_dim=128 max_position_embeddings=4096 intermediate_size=21504 ssm_state_size=128 mamba_num_heads=128
     mamba_head_dim=64 n_groups=8 conv_kernel=4 expand=2 use_conv_bias=true n_routed_experts=8 n_shared_experts=1
     moe_intermediate_size=7688 moe_shared_expert_intermediate_size=7688 num_experts_per_tok=2
+    num_nextn_predict_layers=0
 olmo vocab_size=50304 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false
 olmo2 vocab_size=50304 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32

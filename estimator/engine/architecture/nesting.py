@@ -42,6 +42,8 @@ SAME_AS: Mapping[str, str] = {
     "qwen2_5_vl_text": "qwen2",
     "qwen3_vl_text": "qwen3",
     "qwen3_vl_moe_text": "qwen3_moe",
+    "glm4v_text": "glm4",
+    "glm4v_moe_text": "glm4_moe",
     "code_llama": "llama",
 }
 

@@ -63,7 +63,7 @@ def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architec
         architecture,
         model_type=outer_type or model_type,
         vision_audio_parameters=vision,
-        warnings=(*architecture.warnings, *warnings, *notes),
+        warnings=(*architecture.warnings, *warnings, *notes, *_window_warnings(architecture)),
     )
     return read_quantization(config, text, architecture)
 
@@ -124,6 +124,14 @@ def _require_dimensions(fields: Fields) -> None:
     defaulted = set(fields.defaulted)
     if defaulted.intersection(HIDDEN) and defaulted.intersection(LAYERS):
         raise fields.missing("hidden_size")
+
+
+def _window_warnings(architecture: Architecture) -> list[str]:
+    """Say when a window is no shorter than the context, so that its layers act as full attention."""
+    longest = architecture.max_context_tokens
+    windows = {g.attention.window_tokens for g in architecture.layer_groups if g.attention is not None}
+    wide = sorted(window for window in windows if window is not None and longest is not None and window >= longest)
+    return [f"a window of {window} tokens is not below the context of {longest}: full attention" for window in wide]
 
 
 def _default_warnings(fields: Fields) -> list[str]:

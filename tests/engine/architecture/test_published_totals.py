@@ -403,3 +403,26 @@ def test_zamba2_counts_its_two_shared_blocks_once_and_their_cache_thirteen_times
     read = read_config(config)
     assert parameter_totals(read).total == pytest.approx(7.357e9, rel=1e-3)
     assert kv_cache_summary(read).bytes_per_token == 13 * 2 * 32 * 224 * 2
+
+
+def test_a_window_no_shorter_than_the_context_is_full_attention() -> None:
+    config = {
+        "model_type": "phi3", "hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32064, "sliding_window": 262144,
+        "max_position_embeddings": 131072,
+    }  # fmt: skip
+    read = read_config(config)
+    assert any("full attention" in warning for warning in read.warnings)
+    assert kv_cache_summary(read).window_bytes_per_token == 393_216
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("glm4v", "glm4"), ("glm4v_moe", "glm4_moe")])
+def test_text_parts_under_another_name_are_read_by_the_same_rule(outer: str, inner: str) -> None:
+    text = {
+        "hidden_size": 4096, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 46,
+        "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128, "n_routed_experts": 128,
+        "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 1, "vocab_size": 151552,
+        "attention_bias": True, "tie_word_embeddings": False,
+    }  # fmt: skip
+    nested = read_config({"model_type": outer, "text_config": {**text, "model_type": f"{outer}_text"}})
+    assert parameter_totals(nested).total == parameter_totals(read_config({**text, "model_type": inner})).total
