@@ -9,7 +9,12 @@ from estimator.engine.memory import MemoryPlan, MemoryTerm, RankMemory, ranks
 
 FITS_SHARE = 0.95
 """Above this share of its capacity the cache counts as tight (02-api)."""
+_MOST_TOKENS = 1 << 24
 _CURVE = (1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144, 524_288, 1_048_576)
+
+
+Held = tuple[RankMemory, float]
+"""A rank and the bytes of its cache."""
 
 
 class Verdict(StrEnum):
@@ -106,12 +111,8 @@ def memory_fit(
         int(max(budget, 0) // max(candidate.allocation.sequence_bytes(context_tokens), 1.0)) * dp
         for candidate, budget in zip(candidates, budgets, strict=True)
     )
-    longest = min(
-        candidate.allocation.longest_tokens(max(budget, 0) / share)
-        for candidate, budget in zip(candidates, budgets, strict=True)
-    )
-    if window_tokens is not None:
-        longest = min(longest, window_tokens)
+    held = list(zip(candidates, budgets, strict=True))
+    longest = longest_context(plan, sequences=sequences, at_most=window_tokens, held=held)
     return MemoryFit(
         verdict=_verdict(feasible, need, capacity),
         feasible=feasible,
@@ -129,8 +130,53 @@ def memory_fit(
         max_context_tokens=longest,
         engine_sequences_limit=limit,
         observed=plan.overrides.kv_cache_tokens_observed is not None,
-        curve=_curve(candidates, budgets, dp, window_tokens, context_tokens) if with_curve else (),
+        curve=_curve(plan, held, window_tokens, context_tokens) if with_curve else (),
     )
+
+
+def longest_context(
+    plan: MemoryPlan, *, sequences: int, at_most: int | None = None, held: Sequence[Held] | None = None
+) -> int:
+    """The longest length in tokens at which so many sequences fit, 0 when none does.
+
+    Where a whole prompt is one batch the activations grow with it, and an engine that starts to chunk above a length
+    takes longer sequences than just below it: the longest length is looked for above that point first.
+
+    Args:
+        plan: model, GPU memory, policy, formats, degrees and overrides.
+        sequences: sequences at once in the replica.
+        at_most: the model's window, or the length not to pass; None for no limit.
+        held: the plan's ranks with their cache bytes, where they are known already.
+    """
+    share = -(-sequences // plan.parallelism.dp)
+    if not grows_with_prompt(plan):
+        found = _longest_held(held if held is not None else _held(plan), share)
+        return found if at_most is None else min(found, at_most)
+    top = UNLIMITED_TOKENS if at_most is None else at_most
+    turn = plan.policy.chunk_above_tokens
+    if turn is not None and top > turn:
+        found = _longest_held(_held(with_longest(plan, turn + 1)), share)
+        if found > turn:
+            return min(found, top)
+        top = turn
+    return _longest_unchunked(plan, sequences, min(top, _MOST_TOKENS))
+
+
+def grows_with_prompt(plan: MemoryPlan) -> bool:
+    """Whether the length of the prompts decides how many tokens one pass takes, and so the activations."""
+    return plan.policy.batched_tokens_follow_context and plan.overrides.max_batched_tokens is None
+
+
+def _longest_unchunked(plan: MemoryPlan, sequences: int, top: int) -> int:
+    """The longest whole prompt that fits: both cache and activations grow with it, so bisection finds it."""
+    low, high = 0, top + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_feasible(with_longest(plan, middle), sequences=sequences, context_tokens=middle):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def is_feasible(plan: MemoryPlan, *, sequences: int, context_tokens: int) -> bool:
@@ -168,7 +214,8 @@ def _tokens(plan: MemoryPlan, rank: RankMemory, capacity: float, context_tokens:
         block = allocation.block_tokens
         return int(capacity / (block * allocation.bytes_per_token)) * block
     each = allocation.sequence_bytes(context_tokens)
-    return int(capacity / each * context_tokens) if each else UNLIMITED_TOKENS
+    slots = -(-context_tokens // allocation.block_tokens) * allocation.block_tokens
+    return int(capacity / each * slots) if each else UNLIMITED_TOKENS
 
 
 def _verdict(feasible: bool, need: float, capacity: float) -> Verdict:
@@ -213,20 +260,27 @@ def _binding(
     return MemoryTerm.KV_CACHE
 
 
-def _curve(
-    candidates: Sequence[RankMemory], budgets: Sequence[float], dp: int, window: int | None, context: int
-) -> tuple[CurvePoint, ...]:
+def _curve(plan: MemoryPlan, held: Sequence[Held], window: int | None, context: int) -> tuple[CurvePoint, ...]:
     """Sequences against length, at powers of two up to the model's window, and at the asked length."""
     longest = window if window is not None else max(131_072, context)
     lengths = sorted({length for length in (*_CURVE, context, longest) if length <= longest} or {context})
+    grows = grows_with_prompt(plan)
     points = []
     for length in lengths:
         fitting = min(
-            int(max(budget, 0) // max(rank.allocation.sequence_bytes(length), 1.0)) * dp
-            for rank, budget in zip(candidates, budgets, strict=True)
+            int(max(budget, 0) // max(rank.allocation.sequence_bytes(length), 1.0)) * plan.parallelism.dp
+            for rank, budget in (_held(with_longest(plan, length)) if grows else held)
         )
         points.append(CurvePoint(context_tokens=length, sequences=fitting))
     return tuple(points)
+
+
+def _held(plan: MemoryPlan) -> list[Held]:
+    return [(rank, _capacity(plan, rank)) for rank in ranks(plan)]
+
+
+def _longest_held(held: Sequence[Held], share: int) -> int:
+    return min(rank.allocation.longest_tokens(max(budget, 0) / share) for rank, budget in held)
 
 
 def with_longest(plan: MemoryPlan, longest_tokens: int) -> MemoryPlan:

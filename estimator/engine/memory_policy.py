@@ -29,6 +29,8 @@ class MemoryPolicy:
     `batched_tokens_follow_context`: without chunked prefill a whole prompt is one batch; above `chunk_above_tokens` the
     engine chunks by itself into `chunked_tokens`.
 
+    `cache_formats` are those the engine can store its cache in; empty means any.
+
     `basis` is `calibrated` where start-up logs stand behind the constants, else `assumption`.
 
     Source of the vLLM constants: start-up logs in truth/memory.csv (llm-d-planner accuracy reports and
@@ -66,6 +68,7 @@ class MemoryPolicy:
     nominal_weights: bool = False
     fp8_latent_bytes: int = 0
     fp8_index_bytes: int = 0
+    cache_formats: tuple[str, ...] = ("bf16", "fp16", "fp8", "int8", "int4")
     basis: Literal["calibrated", "assumption"] = "assumption"
     evidence: str = ""
 
@@ -76,6 +79,7 @@ class MemoryPolicy:
             if getattr(self, name) < 1:
                 raise InvalidInputError(f"{name} must be 1 or more", field=f"memory.{name}")
         object.__setattr__(self, "small_families", tuple(self.small_families))
+        object.__setattr__(self, "cache_formats", tuple(self.cache_formats))
         if self.block_tokens < 1 or self.state_copies < 1:
             raise InvalidInputError("block_tokens and state_copies must be 1 or more", field="memory.block_tokens")
         for name in ("runtime_overhead_bytes", "runtime_overhead_tp_bytes", "cuda_graph_bytes"):

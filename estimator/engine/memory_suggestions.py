@@ -7,15 +7,20 @@ from fractions import Fraction
 from estimator.engine.architecture.kv_cache import attention_elements, kv_element_bytes
 from estimator.engine.architecture.spec import Architecture, AttentionKind
 from estimator.engine.memory import MemoryPlan
-from estimator.engine.memory_fit import MemoryFit, is_feasible, memory_fit
-from estimator.engine.memory_weights import fold
+from estimator.engine.memory_fit import MemoryFit, is_feasible, longest_context, memory_fit
+from estimator.engine.memory_weights import fold, same_family
 from estimator.engine.specs import Parallelism
 
-_KV_STEPS = ("fp8", "int4")
+_KV_STEPS = ("fp8", "int4", "q8_0", "q4_0")
 _WEIGHT_STEPS = ("fp8", "int4")
+_FILE_STEPS = ("q8_0", "q4_k_m")
+_PUBLISHED = ("fp8", "int8", "int4", "nvfp4", "mxfp4", "nf4")
 _LATENT_ELEMENTS = 512 + 64
 """Latent and rotary width of DeepSeek's MLA, the usual what-if (DeepSeek V2, 2024)."""
 _WINDOW_WHAT_IF = 4096
+_UTILIZATION_STEPS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.92, 0.95)
+_BATCHED_TOKENS_STEPS = (4096, 2048, 1024, 512)
+_PIPELINE_STEPS = (2, 4, 8, 16)
 _SIXTEEN_BIT = ("bf16", "fp16", "fp32")
 
 
@@ -33,7 +38,7 @@ class Suggestion:
     """One change that makes the load fit; `value` is the new setting, `max_sequences` and the length what then fits."""
 
     change: str
-    value: str | int
+    value: str | int | float
     max_sequences: int
     max_context_tokens: int
     verdict: str
@@ -47,7 +52,9 @@ def suggestions(
     scale_up_gpus: int = 8,
     gpus: Sequence[GpuChoice] = (),
 ) -> tuple[Suggestion, ...]:
-    """Single changes that make an infeasible load fit: context, sequences, cache format, weights, tp, GPU.
+    """Single changes that make an infeasible load fit: lengths, settings of the engine, formats, tp, GPU.
+
+    Where no single change does, the replica over several nodes (tp and pp together).
 
     Args:
         plan: the plan that does not fit.
@@ -62,16 +69,20 @@ def suggestions(
     if fit.feasible:
         return ()
     found: list[Suggestion] = []
-    if fit.max_context_tokens >= fit.rank.allocation.block_tokens and fit.max_sequences < fit.sequences:
-        shorter = _try(plan, fit.sequences, fit.max_context_tokens, window_tokens)
-        _add(found, "context_tokens", fit.max_context_tokens, shorter)
+    shorter = longest_context(plan, sequences=fit.sequences, at_most=fit.context_tokens)
+    if shorter >= fit.rank.allocation.block_tokens:
+        _add(found, "context_tokens", shorter, _try(plan, fit.sequences, shorter, window_tokens))
     if 0 < fit.max_sequences < fit.sequences:
         _add(found, "sequences", fit.max_sequences, _try(plan, fit.max_sequences, fit.context_tokens, window_tokens))
+    _add_utilization(found, plan, fit, window_tokens)
+    _add_batched_tokens(found, plan, fit, window_tokens)
     _add_limit(found, plan, fit, window_tokens)
-    _add_format(found, plan, fit, window_tokens, field="kv_cache", steps=_KV_STEPS)
-    _add_format(found, plan, fit, window_tokens, field="weights", steps=_WEIGHT_STEPS)
+    _add_format(found, plan, fit, window_tokens, field="kv_cache", steps=_cache_steps(plan))
+    _add_format(found, plan, fit, window_tokens, field="weights", steps=_weight_steps(plan))
     _add_parallel(found, plan, fit, window_tokens, scale_up_gpus)
     _add_gpu(found, plan, fit, window_tokens, gpus)
+    if not found:
+        _add_nodes(found, plan, fit, window_tokens, scale_up_gpus)
     return tuple(found)
 
 
@@ -84,7 +95,7 @@ def _try(plan: MemoryPlan, sequences: int, tokens: int, window: int | None) -> M
     return memory_fit(plan, sequences=sequences, context_tokens=tokens, window_tokens=window, with_curve=False)
 
 
-def _add(found: list[Suggestion], change: str, value: str | int, fit: MemoryFit | None) -> bool:
+def _add(found: list[Suggestion], change: str, value: str | int | float, fit: MemoryFit | None) -> bool:
     """Add a change that fits."""
     if fit is None:
         return False
@@ -100,6 +111,31 @@ def _add(found: list[Suggestion], change: str, value: str | int, fit: MemoryFit 
     return True
 
 
+def _add_utilization(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None) -> None:
+    """A larger share of the memory, as long as what the engine pays from outside its budget keeps room."""
+    asked = plan.overrides.utilization
+    current = plan.policy.utilization if asked is None else asked
+    if plan.policy.nominal_weights or plan.overrides.kv_cache_tokens_observed is not None:
+        return
+    outside = fit.rank.outside_activation_bytes + fit.rank.outside_graph_bytes
+    for share in _UTILIZATION_STEPS:
+        if share <= current or (1.0 - share) * plan.memory_bytes < outside:
+            continue
+        changed = replace(plan, overrides=replace(plan.overrides, utilization=share))
+        if _add(found, "memory.utilization", share, _try(changed, fit.sequences, fit.context_tokens, window)):
+            return
+
+
+def _add_batched_tokens(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None) -> None:
+    """Smaller passes, where the tokens of a pass are what the activations (or kept windows) are made of."""
+    for tokens in _BATCHED_TOKENS_STEPS:
+        if tokens >= fit.rank.batched_tokens:
+            continue
+        changed = replace(plan, overrides=replace(plan.overrides, max_batched_tokens=tokens))
+        if _add(found, "memory.max_batched_tokens", tokens, _try(changed, fit.sequences, fit.context_tokens, window)):
+            return
+
+
 def _add_limit(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None) -> None:
     """A smaller `max_num_seqs`, where the logits of so many sequences are what the activations are made of."""
     if not plan.policy.logits_copies:
@@ -110,6 +146,21 @@ def _add_limit(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window
         if _add(found, "memory.max_num_seqs", limit, _try(changed, fit.sequences, fit.context_tokens, window)):
             return
         limit //= 4
+
+
+def _cache_steps(plan: MemoryPlan) -> list[str]:
+    """Narrower formats of the cache that the engine has."""
+    known = plan.policy.cache_formats
+    return [name for name in _KV_STEPS if (name in known if known else name in ("fp8", "int4"))]
+
+
+def _weight_steps(plan: MemoryPlan) -> list[str]:
+    """Narrower formats of the weights: that of the model's own files first, file types where the engine reads files."""
+    if plan.policy.cache_formats and "fp8" not in plan.policy.cache_formats:
+        return list(_FILE_STEPS)
+    stored = plan.architecture.quantization
+    own = [name for name in _PUBLISHED if stored is not None and same_family(name, stored.weight_format)]
+    return list(dict.fromkeys((*own[:1], *_WEIGHT_STEPS)))
 
 
 def _add_format(
@@ -125,7 +176,7 @@ def _add_format(
     current = getattr(plan.precision, field)
     if field == "kv_cache" and fit.rank.kv_budget_bytes <= 0:
         return
-    later = steps if current in _SIXTEEN_BIT else (steps[1:] if current in ("fp8", "int8") else ())
+    later = steps if current in _SIXTEEN_BIT else (steps[1:] if current in ("fp8", "int8", "q8_0") else ())
     for name in later:
         if field == "weights":
             precision = replace(plan.precision, weights=name, expert_weights=None, attention_weights=None)
@@ -163,13 +214,31 @@ def _add_gpu(
         (gpu for gpu in gpus if gpu.memory_bytes > plan.memory_bytes and gpu.memory_bytes >= 0.97 * needed),
         key=lambda gpu: (gpu.memory_bytes, gpu.slug),
     )
-    tries = 0
+    tried = 0.0
     for gpu in larger:
-        if gpu.scale_up_gpus < parallel.tp or tries >= 3:
+        if gpu.scale_up_gpus < parallel.tp or gpu.memory_bytes < 1.02 * tried:
             continue
-        tries += 1
+        tried = float(gpu.memory_bytes)
         changed = replace(plan, memory_bytes=gpu.memory_bytes)
         if _add(found, "gpu", gpu.slug, _try(changed, fit.sequences, fit.context_tokens, window)):
+            return
+
+
+def _add_nodes(
+    found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None, scale_up_gpus: int
+) -> None:
+    """The widest tp of one scale-up domain, and as many pipeline stages as it takes."""
+    heads = {group.attention.query_heads for group in plan.architecture.layer_groups if group.attention is not None}
+    tp = plan.parallelism.tp
+    while tp * 2 <= scale_up_gpus and all(count % (tp * 2) == 0 for count in heads):
+        tp *= 2
+    layers = sum(group.layers for group in plan.architecture.layer_groups)
+    for pp in _PIPELINE_STEPS:
+        if pp <= plan.parallelism.pp or pp > layers:
+            continue
+        changed = replace(plan, parallelism=replace(plan.parallelism, tp=tp, pp=pp))
+        fitting = _try(changed, fit.sequences, fit.context_tokens, window)
+        if _add(found, "parallelism", f"tp={tp}, pp={pp}", fitting):
             return
 
 

@@ -2,7 +2,9 @@
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.specs import Precision
+from estimator.engine.architecture.spec import Architecture
+from estimator.engine.memory_weights import same_family
+from estimator.engine.specs import EngineProfile, Precision
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.plan import ResolvedGpu
 
@@ -35,6 +37,45 @@ def check_precision(precision: Precision, gpu: ResolvedGpu) -> list[str]:
         found.add((*_PATH, "activations"), "not_supported", detail)
     found.raise_if_any()
     return [*_weight_only(precision, gpu), *_other_sixteen_bit(precision, gpu)]
+
+
+def check_cache_format(precision: Precision, engine: EngineProfile) -> None:
+    """Checks that the engine can store its cache in the format asked for.
+
+    Raises:
+        ResolutionError: it cannot (`not_supported`), with the formats it has.
+    """
+    known = engine.memory.cache_formats if engine.memory is not None else ()
+    if not known or precision.kv_cache in known:
+        return
+    found = Collector()
+    detail = _("%(engine)s has no KV cache in %(format)s; it has %(known)s.") % {
+        "engine": engine.slug,
+        "format": precision.kv_cache,
+        "known": ", ".join(known),
+    }
+    found.add((*_PATH, "kv_cache"), "not_supported", detail)
+    found.raise_if_any()
+
+
+def stored_format_warnings(precision: Precision, architecture: Architecture) -> list[str]:
+    """Warnings where weights or cache are counted in another format than the model's own files ask for."""
+    stored = architecture.quantization
+    if stored is None:
+        return []
+    found = []
+    asked = dict.fromkeys(getattr(precision, name) for name in _WEIGHT_FIELDS)
+    if not any(one and same_family(one, stored.weight_format) for one in asked):
+        found.append(
+            _("The model's own files are %(stored)s; weights are counted as %(asked)s: see precision.weights.")
+            % {"stored": stored.weight_format, "asked": precision.weights}
+        )
+    if stored.kv_cache_format not in (None, precision.kv_cache):
+        found.append(
+            _("The model's config asks for a %(asked)s cache; %(used)s is counted: see precision.kv_cache.")
+            % {"asked": stored.kv_cache_format, "used": precision.kv_cache}
+        )
+    return found
 
 
 def dtypes_used(precision: Precision) -> frozenset[str]:

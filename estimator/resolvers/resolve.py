@@ -14,7 +14,7 @@ from estimator.resolvers.gpus import gpu_provenance, resolve_gpu
 from estimator.resolvers.models import model_provenance, resolve_model
 from estimator.resolvers.parallel import check_parallelism, scale_up_warning
 from estimator.resolvers.plan import Plan, Provenance, ResolvedGpu, ResolvedModel
-from estimator.resolvers.precisions import check_precision, dtypes_used
+from estimator.resolvers.precisions import check_cache_format, check_precision, dtypes_used, stored_format_warnings
 from estimator.resolvers.workloads import resolve_workload
 
 IDEAL = "ideal"
@@ -51,6 +51,9 @@ def _assemble(
         check_parallelism(choice.parallelism, model.architecture)
     with found.part():
         warnings += check_precision(choice.precision, gpu)
+    with found.part():
+        check_cache_format(choice.precision, engine)
+    warnings += stored_format_warnings(choice.precision, model.architecture)
     with found.part():
         _check_mtp(choice, model)
     with found.part():

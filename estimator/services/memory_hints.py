@@ -83,8 +83,6 @@ def _llama_cpp(estimate: MemoryEstimate) -> list[str]:
     fit = estimate.fit
     flags = [f"--ctx-size {fit.context_tokens * fit.sequences}", f"--parallel {fit.sequences}", "--n-gpu-layers 999"]
     kv = estimate.plan.precision.kv_cache
-    if kv == "int8":
-        flags += ["--cache-type-k q8_0", "--cache-type-v q8_0"]
-    if kv == "int4":
-        flags += ["--cache-type-k q4_0", "--cache-type-v q4_0"]
+    if kv not in ("bf16", "fp16"):
+        flags += [f"--cache-type-k {kv}", f"--cache-type-v {kv}"]
     return flags

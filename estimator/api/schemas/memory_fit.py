@@ -10,9 +10,9 @@ from estimator.api.answers import BASIS_HELP, Basis, ResponsePart
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
 from estimator.api.schemas.echo import PlanAnswer, plan_parts
+from estimator.api.schemas.memory_notes import memory_not_modelled, memory_notes, memory_warnings
 from estimator.api.schemas.plan import PlanRequest
 from estimator.engine.memory_suggestions import GpuChoice
-from estimator.engine.memory_weights import same_family
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.plan import Plan
 from estimator.services.memory_fit import MemoryEstimate, estimate_memory
@@ -113,7 +113,7 @@ class MemorySuggestion(ResponsePart):
     """One change that makes the load fit."""
 
     change: str = Field(description="The setting to change, as in the request.")
-    value: str | int = Field(description="Its new value.")
+    value: str | int | float = Field(description="Its new value; for parallelism several, such as tp=8, pp=2.")
     max_sequences: int = Field(description="Sequences of the length that then fit, count.")
     max_context_tokens: int = Field(description="Longest length of the asked sequences that then fits, tokens.")
     verdict: str = Field(description="fits or tight.")
@@ -147,8 +147,8 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         steps=steps,
         explain=asked.explain,
         assumptions=list(_assumptions(plan)),
-        warnings=list(_warnings(plan)),
-        not_modelled=[_("Fragmentation of the allocator; memory of other processes on the GPU.")],
+        warnings=list(memory_warnings(estimate)),
+        not_modelled=list(memory_not_modelled(estimate)),
     )
     return MemoryFitAnswer(
         **parts,
@@ -163,12 +163,18 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
     )
 
 
+_SLOWEST_NEIGHBOUR = 0.7
+"""Share of the asked GPU's bandwidth that a GPU suggested instead has at least."""
+
+
 def gpu_choices(plan: Plan, facts: Facts) -> tuple[GpuChoice, ...]:
     """GPUs of the same maker that may be suggested, with the memory figure that the profile counts with."""
     vendor = plan.gpu.facts.get("vendor")
     if plan.gpu.slug is None or vendor is None:
         return ()
     basis = plan.gpu.memory_basis
+    # A larger GPU that is much slower is no neighbour: the bandwidth decides how fast tokens are written.
+    least = _SLOWEST_NEIGHBOUR * plan.gpu.spec.memory_bandwidth_bytes_per_s
 
     def build() -> tuple[GpuChoice, ...]:
         rows = (facts.row("gpu", slug) for slug in sorted(facts.slugs("gpu")))
@@ -179,10 +185,13 @@ def gpu_choices(plan: Plan, facts: Facts) -> tuple[GpuChoice, ...]:
                 scale_up_gpus=int(row.get("scale_up_gpus") or 1),
             )
             for row in rows
-            if row.get("vendor") == vendor and row.get(f"memory_{basis}_bytes") and row.get("devices_per_unit", 1) == 1
+            if row.get("vendor") == vendor
+            and row.get(f"memory_{basis}_bytes")
+            and row.get("devices_per_unit", 1) == 1
+            and (row.get("memory_bandwidth_bytes_per_s") or 0.0) >= least
         )
 
-    return facts.derived(("memory_gpu_choices", str(vendor), basis), build)
+    return facts.derived(("memory_gpu_choices", plan.gpu.slug, basis), build)
 
 
 def _assumptions(plan: Plan) -> Iterator[str]:
@@ -192,20 +201,6 @@ def _assumptions(plan: Plan) -> Iterator[str]:
         yield _("max_num_seqs is the engine's default for this GPU.")
     if plan.memory.max_batched_tokens is None and plan.engine.kind == "serving":
         yield _("max_batched_tokens is the engine's default for this GPU.")
-
-
-def _warnings(plan: Plan) -> Iterator[str]:
-    quantization = plan.model.architecture.quantization
-    if quantization is not None and not same_family(plan.precision.weights, quantization.weight_format):
-        yield _("The model's own files are %(stored)s; weights are counted as %(asked)s, as asked.") % {
-            "stored": quantization.weight_format,
-            "asked": plan.precision.weights,
-        }
-    if quantization is not None and quantization.kv_cache_format not in (None, plan.precision.kv_cache):
-        yield _("The model's config asks for a %(asked)s cache; %(used)s is counted, as asked.") % {
-            "asked": quantization.kv_cache_format,
-            "used": plan.precision.kv_cache,
-        }
 
 
 def _ledger(estimate: MemoryEstimate) -> MemoryLedger:
@@ -250,31 +245,12 @@ def _cache(estimate: MemoryEstimate) -> MemoryCache:
         max_context_tokens=fit.max_context_tokens,
         engine_max_sequences=fit.engine_sequences_limit,
         basis=estimate.basis,
-        notes=list(_notes(estimate)),
+        notes=list(memory_notes(estimate)),
         curve=[
             MemoryCurvePoint(context_tokens=point.context_tokens, max_sequences=point.sequences) for point in fit.curve
         ],
         alternatives=[CacheAlternative.model_validate(item) for item in estimate.alternatives],
     )
-
-
-def _notes(estimate: MemoryEstimate) -> Iterator[str]:
-    cache = estimate.cache
-    own = cache.bytes_per_token + cache.window_bytes_per_token
-    if own and cache.mha_bytes_per_token > own:
-        yield _(
-            "The cache follows the model's attention (%(attention)s), %(own)s bytes a token; the formula of multi-head "
-            "attention would give %(mha)s bytes, %(times).1f times as much, and is wrong for this model."
-        ) % {
-            "attention": cache.attention,
-            "own": own,
-            "mha": cache.mha_bytes_per_token,
-            "times": cache.mha_bytes_per_token / own,
-        }
-    if estimate.plan.parallelism.tp > 1 and cache.attention == "MLA":
-        yield _("A latent cache is not split by tensor parallelism: every GPU holds all of it.")
-    if estimate.fit.rank.outside_graph_bytes:
-        yield _("The engine pays captured graphs from outside its budget: they count inside unmanaged.")
 
 
 ENDPOINT = Endpoint(

@@ -36,7 +36,13 @@ class PrecisionPart(RequestBody):
         default="bf16",
         description="Format of the weights; int4 is AWQ or GPTQ with groups of 128, q…_k are GGUF types.",
     )
-    kv_cache: CacheFormatName = Field(default="bf16", description="Format of the KV cache.")
+    kv_cache: CacheFormatName = Field(
+        default="bf16",
+        description=(
+            "Format of the KV cache, whatever the weights are stored in; q8_0 to q4_0 are llama.cpp's blocks of 32 "
+            "elements with their scale (q8_0: 34 bytes), the others count no scales."
+        ),
+    )
     attention_weights: WeightFormatName | None = Field(
         default=None, description="Format of the attention's weights; as weights when not given."
     )
