@@ -9,7 +9,7 @@ from catalog.services import price_sources
 logger = logging.getLogger(__name__)
 
 
-@shared_task(name="catalog.tasks.report_price_differences")
+@shared_task(name="catalog.tasks.report_price_differences")  # type: ignore[untyped-decorator]  # celery has no types
 def report_price_differences() -> dict[str, int]:
     """Compare the prices in force with the installed genai-prices and log what an import would do; writes nothing."""
     plan = price_sources.plan_genai_prices()
