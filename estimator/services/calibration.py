@@ -1,0 +1,56 @@
+"""An engine profile fitted to a user's own runs, resolved from a plan; nothing is saved here."""
+
+from collections.abc import Sequence
+
+from estimator.engine.bench_file import BenchRun
+from estimator.engine.calibration import Calibration, CalibrationCase, calibrate
+from estimator.engine.prepared import Key
+from estimator.resolvers.plan import Plan
+
+
+def calibrate_plan(plan: Plan, runs: Sequence[BenchRun]) -> Calibration:
+    """The fit of the plan's engine profile to runs measured in the plan's setting.
+
+    Raises:
+        InvalidInputError: no runs, a profile that cannot be calibrated, or a model that does not fit.
+        MissingFigureError: no measured kernels stand for the GPU.
+    """
+    key = Key(
+        architecture=plan.model.architecture,
+        gpu=plan.gpu.spec,
+        engine=plan.engine,
+        precision=plan.precision,
+        parallelism=plan.parallelism,
+        memory_utilization=plan.memory.utilization,
+        max_num_seqs=plan.memory.max_num_seqs,
+        max_batched_tokens=plan.memory.max_batched_tokens,
+    )
+    return calibrate([CalibrationCase(key=key, run=run) for run in runs])
+
+
+def evidence_of(plan: Plan, calibration: Calibration, runs: Sequence[BenchRun]) -> str:
+    """What the new profile rests on, in words: setting, runs and errors; no text of a run."""
+    errors = "; ".join(
+        f"{error.metric} {100 * error.before_median:.1f} % before, {100 * error.median:.1f} % after"
+        for error in calibration.errors
+    )
+    parallel = plan.parallelism
+    return (
+        f"Calibrated from {plan.engine.slug} on {len(runs)} runs of vllm bench serve, "
+        f"{sum(run.completed for run in runs)} requests: {plan.model.name}, {plan.gpu.name}, tp {parallel.tp}, "
+        f"pp {parallel.pp}, weights {plan.precision.weights}. Median errors: {errors}."
+    )
+
+
+def fit_error_of(calibration: Calibration) -> dict[str, dict[str, float | int | None]]:
+    """Errors of the fit by metric, as fractions, in the form a profile stores."""
+    return {
+        error.metric: {
+            "runs": error.runs,
+            "before_median": error.before_median,
+            "median": error.median,
+            "largest": error.largest,
+            "left_out_median": error.left_out_median,
+        }
+        for error in calibration.errors
+    }
