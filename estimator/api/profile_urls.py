@@ -84,10 +84,7 @@ class CalibrateView(APIView):
             slug=row.slug,
             parent=slug,
             constants=fitted.changed,
-            fit_error=[
-                FitErrorPart(metric=metric, **errors)  # type: ignore[arg-type]
-                for metric, errors in fit_error_of(fitted).items()
-            ],
+            fit_error=[FitErrorPart(metric=metric, **errors) for metric, errors in fit_error_of(fitted).items()],
             evidence=evidence,
         )
         return HttpResponse(render(answer), content_type="application/json", status=201)

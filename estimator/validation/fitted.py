@@ -100,7 +100,7 @@ def constants_at(
             serving.setdefault(slug, {})[constant.field] = _allowed(constant.field, value)
         if constant.field and not constant.profiles:
             fields[constant.field] = value
-    operators = replace(DEFAULT_OPERATORS, kernel_factors=MappingProxyType(factors), **fields)  # type: ignore[arg-type]
+    operators = replace(DEFAULT_OPERATORS, kernel_factors=MappingProxyType(factors), **fields)
 
     def profile(slug: str) -> EngineProfile:
         base = shipped.profile(slug)

@@ -71,8 +71,9 @@ def write_left_out(path: Path = _FILE) -> None:
     fit = _linear(rows, constants)
     sigmas, weights = np.array([c.sigma for c in constants]), _weights(rows)
     outcome = []
-    for key in (lambda row: _SAME_ARCHITECTURE.get(row.model, row.model), lambda row: row.gpu):
-        groups = np.array([key(row) for row in rows])
+    models = [_SAME_ARCHITECTURE.get(row.model, row.model) for row in rows]
+    for names in (models, [row.gpu for row in rows]):
+        groups = np.array(names)
         residuals = np.empty(len(rows))
         for group in np.unique(groups):
             kept: npt.NDArray[np.bool_] = groups != group

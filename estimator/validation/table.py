@@ -13,6 +13,7 @@ from estimator.validation.accuracy import Accuracy, by_group, metric_label
 from estimator.validation.coverage import Coverage, coverage
 from estimator.validation.fitted import REFERENCE_FITTED, Fitted, fitted_constants
 from estimator.validation.leave_out import LeftOut, stand_in
+from estimator.validation.memory_rows import MemorySummary, score_memory, summarise
 from estimator.validation.predictions import Prediction, Skipped, precision_class, predict
 from estimator.validation.rows import Measurement, Source, read_measurements, read_sources, used
 from estimator.validation.rules import RuleCount, excluded
@@ -40,6 +41,7 @@ class AccuracyTable:
     fitted: tuple[Fitted, ...]
     fitted_before: int
     coverage: tuple[Coverage, ...]
+    memory: tuple[MemorySummary, ...]
     sections: tuple[Section, ...]
     sources: tuple[Source, ...]
 
@@ -59,6 +61,7 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         fitted=fitted_constants(),
         fitted_before=REFERENCE_FITTED,
         coverage=coverage(stand_in(predictions, _without_model)),
+        memory=summarise(score_memory(shipped.architecture, shipped.profile)),
         sections=tuple(_sections(core, predictions)),
         sources=tuple(s for s in read_sources() if s.key in {row.source for row in rows}),
     )

@@ -22,6 +22,7 @@ def as_text(table: AccuracyTable) -> str:
         lines = [HEADINGS, *(cells(row) for row in section.rows)]
         parts.append(f"{section.title}\n{_aligned(lines)}")
     parts.append(f"{_COVERAGE}\n{_aligned([_COVERAGE_HEADINGS, *_coverage(table)])}")
+    parts.append(f"{_MEMORY}\n{_aligned([_MEMORY_HEADINGS, *_memory(table)])}")
     parts.append(f"{_FITTED}\n{_aligned([_FITTED_HEADINGS, *_fitted(table)])}")
     return "\n\n".join(parts) + "\n"
 
@@ -32,6 +33,7 @@ def as_markdown(table: AccuracyTable) -> str:
     for section in table.sections:
         parts.append(f"## {section.title}\n\n{_pipes(HEADINGS, (cells(row) for row in section.rows))}")
     parts.append(f"## {_COVERAGE}\n\n{_pipes(_COVERAGE_HEADINGS, _coverage(table))}")
+    parts.append(f"## {_MEMORY}\n\n{_pipes(_MEMORY_HEADINGS, _memory(table))}")
     parts.append(f"## {_FITTED}\n\n{_pipes(_FITTED_HEADINGS, _fitted(table))}")
     parts.append("## Sources of the rows\n\n" + _pipes(("source", "where", "licence"), _sources(table)))
     return "\n".join(part.rstrip() + "\n" for part in parts)
@@ -61,6 +63,24 @@ _COVERAGE = "Rows inside their band, with their model left out of the fit"
 _COVERAGE_HEADINGS = ("metric and class", "rows", "band", "P5 to P95", "inside %")
 _FITTED = "Constants fitted on these rows"
 _FITTED_HEADINGS = ("constant", "before", "now")
+
+
+_MEMORY = "KV cache of a GPU at start, against start-up logs"
+_MEMORY_HEADINGS = ("rows of", "rows", "median %", "P90 %", "worst %", "within 1 GiB %")
+
+
+def _memory(table: AccuracyTable) -> list[tuple[str, ...]]:
+    return [
+        (
+            found.group,
+            str(found.rows),
+            f"{100 * found.median:.2f}",
+            f"{100 * found.p90:.2f}",
+            f"{100 * found.worst:.1f}",
+            "" if found.within_gib is None else f"{100 * found.within_gib:.0f}",
+        )
+        for found in table.memory
+    ]
 
 
 def _coverage(table: AccuracyTable) -> list[tuple[str, ...]]:

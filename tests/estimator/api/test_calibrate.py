@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from catalog.models import EngineProfile
@@ -87,3 +88,15 @@ def test_people_without_the_permission_may_not():
     client.force_login(user)
     assert post(client, BODY).status_code == 403
     assert not EngineProfile.objects.filter(slug="vllm-ours").exists()
+
+
+def test_the_command_does_the_same_from_files(tmp_path, capsys):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(RESULT), encoding="utf-8")
+    call_command("calibrate_profile", "vllm-0.19", "vllm-file", str(path), model="llama-3.1-8b", gpu="h100-sxm5-80gb")
+    row = EngineProfile.objects.get(slug="vllm-file")
+    assert row.parent.slug == "vllm-0.19"
+    assert row.evidence in capsys.readouterr().out
+    path.write_text(json.dumps({**RESULT, "failed": 40}), encoding="utf-8")
+    with pytest.raises(CommandError, match="requests failed"):
+        call_command("calibrate_profile", "vllm-0.19", "b", str(path), model="llama-3.1-8b", gpu="h100-sxm5-80gb")

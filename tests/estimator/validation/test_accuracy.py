@@ -3,9 +3,11 @@
 import dataclasses
 import json
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 
 from estimator.engine.kernel_tables import DEFAULT_OPERATORS
@@ -17,7 +19,7 @@ from estimator.validation.leave_out import left_out
 from estimator.validation.predictions import Prediction, predict
 from estimator.validation.rows import read_measurements, used
 from estimator.validation.table import as_csv, as_json, build_table
-from estimator.validation.text import as_text
+from estimator.validation.text import as_markdown, as_text
 
 
 @cache
@@ -114,6 +116,11 @@ def test_no_row_is_expected_to_be_faster_than_its_ceiling():
     predictions, _ = predict(used(read_measurements()))
     assert len(predictions) == 4127
     assert [p.row.id for p in predictions if p.beats_ceiling] == []
+
+
+def test_the_published_table_is_the_one_the_code_gives():
+    text = (Path(settings.BASE_DIR) / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    assert text == as_markdown(table()), "run manage.py validate --write"
 
 
 def test_every_form_holds_the_same_figures():
