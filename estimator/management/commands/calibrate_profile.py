@@ -13,6 +13,7 @@ from estimator.engine.bench_file import read_bench_run
 from estimator.engine.errors import EngineError
 from estimator.engine.specs import Parallelism, Precision
 from estimator.resolvers import PlanChoice, resolve_plan
+from estimator.resolvers.choices import GpuChoice, ModelChoice
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from estimator.services.calibration import calibrate_plan, evidence_of, fit_error_of
@@ -42,8 +43,8 @@ class Command(BaseCommand):
         if parent is None:
             raise CommandError(f"There is no profile {options['parent']}.")
         choice = PlanChoice(
-            model=options["model"],
-            gpu=options["gpu"],
+            model=ModelChoice(slug=options["model"]),
+            gpu=GpuChoice(slug=options["gpu"]),
             engine=parent.slug,
             parallelism=Parallelism(tp=options["tp"]),
             precision=Precision(weights=options["weights"], kv_cache=options["kv_cache"]),
