@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator.engine.errors import EngineError
-from estimator.engine.memory_policy import MemoryPolicy
+from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.specs import EngineProfile, IdealConstants, LlamaCppConstants, ServingConstants
 
 _CONSTANTS: dict[str, Any] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from catalog.models.pricing import ApiPrice, Basis, Channel, price_slug
-from estimator.engine.pricing import EVERY_DAY, DailyWindow, PriceRow
+from estimator.engine.cost.price_list import EVERY_DAY, DailyWindow, PriceRow
 
 DATA_DIR = Path(__file__).parent / "data"
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from catalog.models.pricing import Basis, Provider
 from catalog.models.row import CatalogRow
-from estimator.engine.cache_policy import CacheRules
+from estimator.engine.prompt_cache.policy import CacheRules
 
 
 class CacheMode(models.TextChoices):

@@ -10,9 +10,9 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from catalog.models.row import CatalogRecord, CatalogRow
+from estimator.engine.cost.meters import UNITS
+from estimator.engine.cost.price_list import EVERY_DAY, DailyWindow, PriceRow
 from estimator.engine.errors import EngineError
-from estimator.engine.meters import UNITS
-from estimator.engine.pricing import EVERY_DAY, DailyWindow, PriceRow
 
 # Fields of the engine's row under the names they have here.
 _FIELDS = {"zone": "daily_zone", "weekdays": "weekday_mask"}

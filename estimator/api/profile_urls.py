@@ -18,7 +18,7 @@ from catalog.services.engine_profiles import new_version
 from estimator.api.endpoint import RawJsonParser, problem_of, render
 from estimator.api.parsing import parse_body
 from estimator.api.schemas.calibrate import CalibrateAnswer, CalibrateRequest, FitErrorPart
-from estimator.engine.bench_file import BenchRun, read_bench_run
+from estimator.engine.calibration.bench_file import BenchRun, read_bench_run
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from estimator.services.calibration import calibrate_plan, evidence_of, fit_error_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.memory_policy import MemoryPolicy
+from estimator.engine.memory.policy import MemoryPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

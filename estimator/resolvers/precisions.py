@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 
 from estimator.engine.architecture.spec import Architecture
-from estimator.engine.memory_weights import same_family
+from estimator.engine.memory.weights import same_family
 from estimator.engine.specs import EngineProfile, Precision
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.plan import ResolvedGpu

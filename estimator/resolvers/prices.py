@@ -8,10 +8,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.cache_policy import CacheRules
-from estimator.engine.errors import InvalidInputError, MissingFigureError
-from estimator.engine.meters import meter
-from estimator.engine.pricing import (
+from estimator.engine.cost.meters import meter
+from estimator.engine.cost.price_list import (
     STANDARD,
     DailyWindow,
     InForce,
@@ -20,6 +18,8 @@ from estimator.engine.pricing import (
     inline_prices,
     prices_in_force,
 )
+from estimator.engine.errors import InvalidInputError, MissingFigureError
+from estimator.engine.prompt_cache.policy import CacheRules
 from estimator.resolvers.facts import FactRow, Facts
 from estimator.resolvers.plan import Provenance, Resolved
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from estimator.engine.cost import ApiCost, CostLine, UsageConvention, api_cost
+from estimator.engine.cost.api import ApiCost, CostLine, UsageConvention, api_cost
+from estimator.engine.cost.money import money_text
 from estimator.engine.explain import Step
-from estimator.engine.money import money_text
 from estimator.resolvers.prices import ResolvedPrice
 
 

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 
-from estimator.engine import money
-from estimator.engine.break_even import Crossing, Stair, crossing, replicas_for, staircase
-from estimator.engine.cost import ApiCost
+from estimator.engine.cost import money
+from estimator.engine.cost.api import ApiCost
+from estimator.engine.cost.break_even import Crossing, Stair, crossing, replicas_for, staircase
+from estimator.engine.cost.self_hosted import HOURS_PER_MONTH, SECONDS_PER_HOUR, Yield
 from estimator.engine.errors import MissingFigureError
 from estimator.engine.explain import Step
-from estimator.engine.self_hosted_cost import HOURS_PER_MONTH, SECONDS_PER_HOUR, Yield
 from estimator.services.self_hosted import Machines
 
 

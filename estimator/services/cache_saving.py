@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from estimator.engine import money
-from estimator.engine.cache_conversation import Conversation, Turn, conversation_cost
-from estimator.engine.cache_policy import ArrivalKind, Arrivals, CacheRules, hit_probability, recorded_hits
+from estimator.engine.cost import money
+from estimator.engine.cost.price_list import InForce
 from estimator.engine.errors import MissingFigureError
 from estimator.engine.explain import Step
-from estimator.engine.pricing import InForce
-from estimator.engine.prompt_cache import CacheEstimate, Prompt, Saving, estimate
+from estimator.engine.prompt_cache.conversation import Conversation, Turn, conversation_cost
+from estimator.engine.prompt_cache.policy import ArrivalKind, Arrivals, CacheRules, hit_probability, recorded_hits
+from estimator.engine.prompt_cache.saving import CacheEstimate, Prompt, Saving, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from estimator.engine.bench_file import BenchRun
-from estimator.engine.calibration import Calibration, CalibrationCase, calibrate
-from estimator.engine.prepared import Key
+from estimator.engine.calibration.bench_file import BenchRun
+from estimator.engine.calibration.constants import Calibration, CalibrationCase, calibrate
+from estimator.engine.speed.prepared import Key
 from estimator.resolvers.plan import Plan
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from estimator.engine.explain import Step
-from estimator.engine.memory import expert_workspace_bytes, mlp_width
+from estimator.engine.memory.ledger import expert_workspace_bytes, mlp_width
 
 if TYPE_CHECKING:
     from estimator.services.memory_fit import MemoryEstimate

@@ -7,9 +7,9 @@ from typing import Literal
 from estimator.engine.architecture.kv_cache import KvLayout, kv_layout, whole_bytes
 from estimator.engine.architecture.parameters import ParameterTotals
 from estimator.engine.explain import Step
-from estimator.engine.memory import MemoryPlan
-from estimator.engine.memory_fit import MemoryFit, memory_fit
-from estimator.engine.memory_suggestions import (
+from estimator.engine.memory.fit import MemoryFit, memory_fit
+from estimator.engine.memory.ledger import MemoryPlan
+from estimator.engine.memory.suggestions import (
     Alternative,
     GpuChoice,
     Suggestion,
@@ -17,7 +17,7 @@ from estimator.engine.memory_suggestions import (
     attention_name,
     suggestions,
 )
-from estimator.engine.memory_weights import fold
+from estimator.engine.memory.weights import fold
 from estimator.resolvers.plan import Plan
 from estimator.services.memory_explain import explain_fit
 from estimator.services.memory_plan import load_of, memory_plan

@@ -17,7 +17,7 @@ from estimator.engine.architecture.kv_cache import attention_elements, index_ele
 from estimator.engine.architecture.parameters import layer_parameters
 from estimator.engine.architecture.spec import LayerGroup
 from estimator.engine.explain import Step
-from estimator.engine.memory_weights import fold, rank_weights
+from estimator.engine.memory.weights import fold, rank_weights
 from estimator.engine.specs import Parallelism, Precision
 
 _CONFIG = "config.json of the request"

@@ -7,7 +7,7 @@ import numpy as np
 
 from estimator.engine.codes import Reason
 from estimator.engine.errors import MissingFigureError
-from estimator.engine.sweep import Sweep
+from estimator.engine.speed.sweep import Sweep
 from estimator.resolvers.plan import Plan
 from estimator.services.throughput_plan import cache_budget, prepared_key, rows_of
 

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 
-from estimator.engine import money
-from estimator.engine.errors import InvalidInputError
-from estimator.engine.explain import Step
-from estimator.engine.self_hosted_cost import (
+from estimator.engine.cost import money
+from estimator.engine.cost.self_hosted import (
     HOURS_PER_MONTH,
     Allocation,
     Billing,
@@ -16,6 +14,8 @@ from estimator.engine.self_hosted_cost import (
     electricity_per_hour,
     split_cost,
 )
+from estimator.engine.errors import InvalidInputError
+from estimator.engine.explain import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from estimator.engine import money
 from estimator.engine.codes import Reason
+from estimator.engine.cost import money
+from estimator.engine.cost.self_hosted import HOURS_PER_MONTH
 from estimator.engine.errors import EngineError
 from estimator.engine.options import BandSide, ServiceLevel
-from estimator.engine.self_hosted_cost import HOURS_PER_MONTH
 from estimator.engine.sizing import Capacity, Constraint, Fleet, Objective, fleet, largest_load, replicas_for
 from estimator.engine.specs import WorkloadMode
-from estimator.engine.sweep import Sweep
+from estimator.engine.speed.sweep import Sweep
 from estimator.resolvers.plan import Plan
 from estimator.services.throughput_figures import figures_at
 from estimator.services.throughput_plan import cache_budget, prepared_key, rows_of

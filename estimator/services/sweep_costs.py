@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.engine.self_hosted_cost import cost_per_mtok
+from estimator.engine.cost.self_hosted import cost_per_mtok
 from estimator.services.sweep_columns import Rows, TextValues
 
 SIGNIFICANT_DIGITS = 9

@@ -8,14 +8,14 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from estimator.engine.capacity import stored_bytes_per_sequence
 from estimator.engine.codes import MODE_CODES, Binding, Reason
 from estimator.engine.errors import EngineError
-from estimator.engine.memory import LEDGER_COLUMNS, MemoryPlan, ledger_columns
-from estimator.engine.prepared import Basis, PreparedKey
-from estimator.engine.serving import context_tokens
-from estimator.engine.sweep import Rows as EngineRows
-from estimator.engine.sweep import Sweep as EngineSweep
+from estimator.engine.memory.ledger import LEDGER_COLUMNS, MemoryPlan, ledger_columns
+from estimator.engine.serving.capacity import stored_bytes_per_sequence
+from estimator.engine.serving.steady_state import context_tokens
+from estimator.engine.speed.prepared import Basis, PreparedKey
+from estimator.engine.speed.sweep import Rows as EngineRows
+from estimator.engine.speed.sweep import Sweep as EngineSweep
 from estimator.resolvers.plan import Plan
 from estimator.services.memory_plan import memory_plan
 from estimator.services.sweep_axes import Axes

@@ -5,14 +5,14 @@ from functools import cached_property
 
 import numpy as np
 
-from estimator.engine.figures import micro_batch
-from estimator.engine.prepared import PreparedKey
-from estimator.engine.roofline import StepFloor, step_floor
-from estimator.engine.serving import prefix_tokens
+from estimator.engine.forward_pass.roofline import StepFloor, step_floor
+from estimator.engine.serving.steady_state import prefix_tokens
 from estimator.engine.specs import Workload, WorkloadMode
-from estimator.engine.speculative_cost import Speculation, reversal_sequences, speculate
-from estimator.engine.sweep import Sweep
-from estimator.engine.work import Work, decode_work, prefill_work
+from estimator.engine.speculation.cost import Speculation, reversal_sequences, speculate
+from estimator.engine.speed.figures import micro_batch
+from estimator.engine.speed.prepared import PreparedKey
+from estimator.engine.speed.sweep import Sweep
+from estimator.engine.speed.work import Work, decode_work, prefill_work
 from estimator.resolvers.plan import Plan
 from estimator.services.throughput_figures import SpeedFigures, figures_at
 from estimator.services.throughput_plan import CacheBudget, cache_budget, draft_key, prepared_key, rows_of, workload_of

@@ -7,10 +7,10 @@ import numpy as np
 
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.memory_fit import memory_fit
-from estimator.engine.prepared import Key, PreparedKey, prepare
+from estimator.engine.memory.fit import memory_fit
 from estimator.engine.specs import Workload, WorkloadMode
-from estimator.engine.sweep import Rows
+from estimator.engine.speed.prepared import Key, PreparedKey, prepare
+from estimator.engine.speed.sweep import Rows
 from estimator.resolvers.plan import Plan, ResolvedModel
 from estimator.services.memory_plan import load_of, memory_plan
 

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from estimator.engine.options import BandSide, ServiceLevel
-from estimator.engine.queueing import share_within
+from estimator.engine.serving.queueing import share_within
 from estimator.engine.specs import Workload, WorkloadMode
-from estimator.engine.sweep import Sweep
+from estimator.engine.speed.sweep import Sweep
 from estimator.services.throughput_figures import SpeedFigures, Triple
 from estimator.services.throughput_plan import rows_of
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.explain import Step
-from estimator.engine.token_rules import TOKEN_RULES
-from estimator.engine.tokens import TokenCount, WindowFit, count_tokens, count_units, rule_for, window_fit
+from estimator.engine.tokens.count import TokenCount, WindowFit, count_tokens, count_units, rule_for, window_fit
+from estimator.engine.tokens.rules import TOKEN_RULES
 
 
 class UnknownLanguageError(InvalidInputError):

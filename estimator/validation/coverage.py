@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.engine.bands import spread
+from estimator.engine.speed.bands import spread
 from estimator.validation.predictions import Prediction
 from estimator.validation.rows import Metric
 

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from estimator.engine.fitting import Floats
-from estimator.engine.kernel_tables import DEFAULT_OPERATORS, REFERENCE_OPERATORS, OperatorConstants
+from estimator.engine.calibration.least_squares import Floats
+from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, REFERENCE_OPERATORS, OperatorConstants
 from estimator.engine.specs import EngineProfile
 from estimator.validation import shipped
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from estimator.engine.fitting import Fit, Floats, without
+from estimator.engine.calibration.least_squares import Fit, Floats, without
 from estimator.validation.fitted import Fitted, constants_at, fitted_constants
 from estimator.validation.predictions import Prediction, predict
 from estimator.validation.rows import DATA_DIR, Measurement, Metric, read_measurements, used

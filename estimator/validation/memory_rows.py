@@ -15,9 +15,9 @@ import yaml
 
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.errors import MissingFigureError
-from estimator.engine.memory import MemoryPlan, rank_memory
-from estimator.engine.memory_fit import memory_fit
-from estimator.engine.memory_policy import GIB
+from estimator.engine.memory.fit import memory_fit
+from estimator.engine.memory.ledger import MemoryPlan, rank_memory
+from estimator.engine.memory.policy import GIB
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile, Parallelism, Precision
 

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimator.engine.bands import model_class
-from estimator.engine.capacity import capacity, stored_bytes_per_sequence
 from estimator.engine.errors import EngineError
-from estimator.engine.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
-from estimator.engine.llama_cpp import llama_cpp_prefill_s, llama_cpp_step_s
-from estimator.engine.prepared import Key, PreparedKey, prepare
-from estimator.engine.roofline import floor_prefill_s, floor_step_s
-from estimator.engine.serving import (
+from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
+from estimator.engine.forward_pass.llama_cpp import llama_cpp_prefill_s, llama_cpp_step_s
+from estimator.engine.forward_pass.roofline import floor_prefill_s, floor_step_s
+from estimator.engine.serving.capacity import capacity, stored_bytes_per_sequence
+from estimator.engine.serving.steady_state import (
     Load,
     context_tokens,
     offline_tokens_per_s,
@@ -27,6 +25,8 @@ from estimator.engine.serving import (
     steady_state,
 )
 from estimator.engine.specs import EngineProfile, Precision, WorkloadMode
+from estimator.engine.speed.bands import model_class
+from estimator.engine.speed.prepared import Key, PreparedKey, prepare
 from estimator.validation import shipped
 from estimator.validation.rows import Measurement, Metric
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from estimator.engine.kernels import kernel_family
+from estimator.engine.forward_pass.kernels import kernel_family
 from estimator.validation import shipped
 from estimator.validation.accuracy import Accuracy, by_group, metric_label
 from estimator.validation.coverage import Coverage, coverage

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from estimator.engine.prepared import Key, prepare
 from estimator.engine.specs import Parallelism, Precision, WorkloadMode
-from estimator.engine.sweep import CHUNK_ROWS, Rows, Sweep, mode_code
+from estimator.engine.speed.prepared import Key, prepare
+from estimator.engine.speed.sweep import CHUNK_ROWS, Rows, Sweep, mode_code
 from tests.engine.shapes import H100, from_shape, latent_shape, llama_8b_shape, mixture_shape, serving_engine
 
 pytestmark = pytest.mark.bench

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from estimator.engine.architecture import parameter_totals, read_config
-from estimator.engine.memory_suggestions import GpuChoice
+from estimator.engine.memory.suggestions import GpuChoice
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import Gpu, Parallelism, Precision, Workload
 from estimator.resolvers.plan import Plan, ResolvedGpu, ResolvedModel

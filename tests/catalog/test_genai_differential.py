@@ -22,10 +22,10 @@ from genai_prices.units import UnitRegistry
 
 from catalog.importers import genai_prices
 from catalog.price_rows import engine_rows
-from estimator.engine.cost import UsageConvention, api_cost
+from estimator.engine.cost.api import UsageConvention, api_cost
+from estimator.engine.cost.meters import meter
+from estimator.engine.cost.price_list import prices_in_force
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.meters import meter
-from estimator.engine.pricing import prices_in_force
 
 REGISTRY = UnitRegistry(unit_data)
 MODELS = [(provider, model) for provider in bundled.providers for model in provider.models]

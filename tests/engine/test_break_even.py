@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator.engine.break_even import crossing, replicas_for, staircase
+from estimator.engine.cost.break_even import crossing, replicas_for, staircase
 
 D = Decimal
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from estimator.engine.kernel_tables import (
+from estimator.engine.forward_pass.kernel_tables import (
     ATTENTION_ROWS,
     DEFAULT_OPERATORS,
     EXPERT_ROWS,
@@ -13,10 +13,10 @@ from estimator.engine.kernel_tables import (
     REFERENCE_OPERATORS,
     KernelRow,
 )
-from estimator.engine.kernels import attention_row, expert_row, gemm_row
-from estimator.engine.operators import decode_linear_s, decode_pass_s, fold
+from estimator.engine.forward_pass.kernels import attention_row, expert_row, gemm_row
+from estimator.engine.forward_pass.operators import decode_linear_s, decode_pass_s, fold
+from estimator.engine.forward_pass.traffic import rank_layout
 from estimator.engine.specs import Gpu, Parallelism, Precision, ServingConstants
-from estimator.engine.traffic import rank_layout
 from tests.engine.shapes import from_shape
 
 GQA = {"L": 80, "d": 8192, "hq": 64, "hkv": 8, "dh": 128, "ff": 28672, "V": 32000, "gated": 1, "tied": 0}

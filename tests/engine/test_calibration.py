@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from estimator.engine.bench_file import BenchRun, read_bench_run
-from estimator.engine.calibration import CalibrationCase, _predicted, calibrate
+from estimator.engine.calibration.bench_file import BenchRun, read_bench_run
+from estimator.engine.calibration.constants import CalibrationCase, _predicted, calibrate
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.prepared import Key
 from estimator.engine.specs import EngineProfile, Gpu, IdealConstants, Parallelism, Precision, ServingConstants
+from estimator.engine.speed.prepared import Key
 from tests.engine.shapes import from_shape
 
 SHAPE = {"L": 32, "d": 4096, "hq": 32, "hkv": 8, "dh": 128, "ff": 14336, "V": 128256, "gated": 1, "tied": 0}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator.engine.cost import UsageConvention, api_cost
+from estimator.engine.cost.api import UsageConvention, api_cost
+from estimator.engine.cost.money import money_text, priced, round_physics
+from estimator.engine.cost.price_list import DailyWindow, InlineTier, PriceRow, inline_prices, prices_in_force
 from estimator.engine.errors import InvalidInputError, UnpricedMeterError
-from estimator.engine.money import money_text, priced, round_physics
-from estimator.engine.pricing import DailyWindow, InlineTier, PriceRow, inline_prices, prices_in_force
 
 D = Decimal
 

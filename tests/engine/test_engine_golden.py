@@ -2,11 +2,12 @@
 
 import pytest
 
-from estimator.engine.capacity import capacity, storage
-from estimator.engine.kernel_tables import REFERENCE_OPERATORS
-from estimator.engine.operators import fold
-from estimator.engine.roofline import ceiling_floor, floor_prefill_s, floor_step_s
-from estimator.engine.serving import (
+from estimator.engine.forward_pass.kernel_tables import REFERENCE_OPERATORS
+from estimator.engine.forward_pass.operators import fold
+from estimator.engine.forward_pass.roofline import ceiling_floor, floor_prefill_s, floor_step_s
+from estimator.engine.forward_pass.traffic import rank_layout
+from estimator.engine.serving.capacity import capacity, storage
+from estimator.engine.serving.steady_state import (
     Load,
     context_tokens,
     offline_tokens_per_s,
@@ -14,7 +15,6 @@ from estimator.engine.serving import (
     steady_state,
 )
 from estimator.engine.specs import WorkloadMode
-from estimator.engine.traffic import rank_layout
 from tests.engine.reference import (
     golden_cases,
     golden_gpu,

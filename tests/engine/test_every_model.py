@@ -9,10 +9,10 @@ import yaml
 
 from estimator.engine.architecture import read_config
 from estimator.engine.codes import Reason
-from estimator.engine.prepared import Basis, Key, prepare
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
-from estimator.engine.sweep import Rows, Sweep, mode_code
-from estimator.engine.work import decode_work
+from estimator.engine.speed.prepared import Basis, Key, prepare
+from estimator.engine.speed.sweep import Rows, Sweep, mode_code
+from estimator.engine.speed.work import decode_work
 from tests.engine.shapes import serving_engine
 
 MODELS = Path(__file__).resolve().parents[2] / "catalog" / "data" / "models.yaml"

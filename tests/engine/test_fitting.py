@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimator.engine.fitting import robust_fit, without
+from estimator.engine.calibration.least_squares import robust_fit, without
 
 X = np.linspace(0.0, 1.0, 40)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from estimator.engine.cached_attention import whole_sequence, with_cache
-from estimator.engine.flops import ToyTransformer, positions_with_cache, positions_without_cache
+from estimator.engine.forward_pass.cached_attention import whole_sequence, with_cache
+from estimator.engine.forward_pass.flops import ToyTransformer, positions_with_cache, positions_without_cache
 
 
 def test_ten_tokens_after_six_take_105_positions_without_and_15_with_a_cache():  # S07

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from estimator.engine.capacity import capacity as cache_capacity
-from estimator.engine.capacity import kv_budget_bytes, storage
-from estimator.engine.operators import fold
-from estimator.engine.serving import Load, context_tokens, steady_state
+from estimator.engine.forward_pass.operators import fold
+from estimator.engine.forward_pass.traffic import rank_layout
+from estimator.engine.serving.capacity import capacity as cache_capacity
+from estimator.engine.serving.capacity import kv_budget_bytes, storage
+from estimator.engine.serving.steady_state import Load, context_tokens, steady_state
 from estimator.engine.specs import Gpu, Parallelism, Precision, ServingConstants, WorkloadMode
-from estimator.engine.traffic import rank_layout
 from tests.engine.shapes import from_shape
 
 SHAPE = {"L": 32, "d": 4096, "hq": 32, "hkv": 8, "dh": 128, "ff": 14336, "V": 128256, "gated": 1, "tied": 0}

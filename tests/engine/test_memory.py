@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator.engine.architecture import Architecture, architecture_from_shape, read_config
-from estimator.engine.memory import MemoryPlan, RankMemory, ledger_columns, rank_memory
-from estimator.engine.memory_fit import memory_fit
-from estimator.engine.memory_policy import GIB, MemoryPolicy
-from estimator.engine.memory_suggestions import GpuChoice, alternatives, suggestions
+from estimator.engine.memory.fit import memory_fit
+from estimator.engine.memory.ledger import MemoryPlan, RankMemory, ledger_columns, rank_memory
+from estimator.engine.memory.policy import GIB, MemoryPolicy
+from estimator.engine.memory.suggestions import GpuChoice, alternatives, suggestions
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import Parallelism, Precision
 from tests.engine.architecture.test_exact_answers import MODELS

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator.engine.cache_conversation import Turn, conversation_cost
-from estimator.engine.cache_policy import (
+from estimator.engine.cost.price_list import InlineTier, inline_prices
+from estimator.engine.errors import MissingFigureError, UnpricedMeterError
+from estimator.engine.prompt_cache.conversation import Turn, conversation_cost
+from estimator.engine.prompt_cache.policy import (
     ArrivalKind,
     Arrivals,
     CacheRules,
@@ -17,9 +19,7 @@ from estimator.engine.cache_policy import (
     recorded_hits,
     regular_hit_probability,
 )
-from estimator.engine.errors import MissingFigureError, UnpricedMeterError
-from estimator.engine.pricing import InlineTier, inline_prices
-from estimator.engine.prompt_cache import Prompt, break_even, cache_prices, estimate, saving_with_ttl
+from estimator.engine.prompt_cache.saving import Prompt, break_even, cache_prices, estimate, saving_with_ttl
 
 D = Decimal
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.queueing import share_within, slot_wait_s, statistic_index, wait_in_services
+from estimator.engine.serving.queueing import share_within, slot_wait_s, statistic_index, wait_in_services
 from tests.engine.make_queue_table import simulate_waits
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from estimator.engine.flops import decode_flops, prefill_flops
-from estimator.engine.roofline import (
+from estimator.engine.forward_pass.flops import decode_flops, prefill_flops
+from estimator.engine.forward_pass.roofline import (
     added,
     ceiling_floor,
     expert_coverage,
@@ -14,8 +14,8 @@ from estimator.engine.roofline import (
     ridge_flops_per_byte,
     roofline,
 )
+from estimator.engine.forward_pass.traffic import rank_layout
 from estimator.engine.specs import Gpu, Parallelism, Precision
-from estimator.engine.traffic import rank_layout
 from tests.engine.shapes import H100, LLAMA_8B
 
 ONE = Parallelism()

@@ -3,7 +3,7 @@
 import pytest
 
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.speculative import implied_acceptance_rate, speed_up, tokens_per_pass
+from estimator.engine.speculation.gain import implied_acceptance_rate, speed_up, tokens_per_pass
 
 
 def test_four_drafts_at_80_percent_acceptance_give_3_36_tokens_a_pass_and_2_8_times_the_speed():  # S21

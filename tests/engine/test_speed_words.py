@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator.engine.speed_words import answer_time_s, speed_word
+from estimator.engine.speed.words import answer_time_s, speed_word
 
 
 @pytest.mark.parametrize(

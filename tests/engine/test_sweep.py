@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator.engine.codes import MODES, Binding, Reason
-from estimator.engine.prepared import Basis, Key, prepare
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
-from estimator.engine.sweep import FLOAT_COLUMNS, Rows, Sweep, mode_code
+from estimator.engine.speed.prepared import Basis, Key, prepare
+from estimator.engine.speed.sweep import FLOAT_COLUMNS, Rows, Sweep, mode_code
 from tests.engine.shapes import (
     H100,
     IDEAL,

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.token_rules import TOKEN_RULES
-from estimator.engine.tokens import count_tokens, count_units, rule_for, window_fit
+from estimator.engine.tokens.count import count_tokens, count_units, rule_for, window_fit
+from estimator.engine.tokens.rules import TOKEN_RULES
 
 
 def test_s28_900_english_words_are_1200_tokens_and_leave_5992_of_8192():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from estimator.engine.architecture import override_cache
-from estimator.engine.prepared import Key, prepare
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
-from estimator.engine.speculative import implied_acceptance_rate, speed_up, tokens_per_pass
-from estimator.engine.speculative_cost import reversal_sequences, speculate
-from estimator.engine.sweep import Rows, Sweep, mode_code
+from estimator.engine.speculation.cost import reversal_sequences, speculate
+from estimator.engine.speculation.gain import implied_acceptance_rate, speed_up, tokens_per_pass
+from estimator.engine.speed.prepared import Key, prepare
+from estimator.engine.speed.sweep import Rows, Sweep, mode_code
 from tests.engine.shapes import H100, IDEAL, LLAMA_8B, from_shape, llama_8b_shape, serving_engine
 from tests.shared_data import shared_dir
 

@@ -22,8 +22,8 @@ from estimator.api.schemas.self_hosted_part import (
     resolved_plan,
     speed_and_yield,
 )
-from estimator.engine.cost import api_cost
-from estimator.engine.self_hosted_cost import Yield
+from estimator.engine.cost.api import api_cost
+from estimator.engine.cost.self_hosted import Yield
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved
 from estimator.resolvers.prices import price_provenance, resolve_price

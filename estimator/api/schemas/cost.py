@@ -21,7 +21,7 @@ from estimator.api.schemas.self_hosted_part import (
     resolved_plan,
     speed_and_yield,
 )
-from estimator.engine.cost import UsageConvention
+from estimator.engine.cost.api import UsageConvention
 from estimator.engine.explain import Step
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved

@@ -12,7 +12,7 @@ from estimator.api.examples import WorkedExample
 from estimator.api.schemas.echo import PlanAnswer, plan_parts
 from estimator.api.schemas.memory_notes import memory_not_modelled, memory_notes, memory_warnings
 from estimator.api.schemas.plan import PlanRequest
-from estimator.engine.memory_suggestions import GpuChoice
+from estimator.engine.memory.suggestions import GpuChoice
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.plan import Plan
 from estimator.services.memory_fit import MemoryEstimate, estimate_memory

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.memory_fit import grows_with_prompt
+from estimator.engine.memory.fit import grows_with_prompt
 from estimator.services.memory_fit import CacheFigures, MemoryEstimate
 
 _GIB = 2**30

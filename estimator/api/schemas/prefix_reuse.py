@@ -9,7 +9,7 @@ from estimator.api.fields import PositiveShare
 from estimator.api.schemas.load_parts import WorkloadPart
 from estimator.api.schemas.plan import PlanRequest
 from estimator.engine.explain import Step
-from estimator.engine.prompt_cache import Prompt
+from estimator.engine.prompt_cache.saving import Prompt
 from estimator.resolvers.plan import Resolved
 from estimator.services.prefix_reuse import PrefixGain, prefix_gain
 

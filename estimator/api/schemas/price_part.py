@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from pydantic import AwareDatetime, Field, Tag
 
 from estimator.api.fields import MAX_TOKENS, WHOLE, Currency, Money, PriceSlug, RequestBody, by_key, tag
+from estimator.engine.cost.meters import meter, meter_of_usage
+from estimator.engine.cost.price_list import InlineTier
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.meters import meter, meter_of_usage
-from estimator.engine.pricing import InlineTier
 from estimator.resolvers.issues import Issue, ResolutionError, near_matches
 from estimator.resolvers.prices import InlinePrice, PriceChoice
 

@@ -14,10 +14,10 @@ from estimator.api.schemas.cost import merged
 from estimator.api.schemas.prefix_reuse import PrefixReuse, PrefixReusePart, reuse_answer
 from estimator.api.schemas.price_part import ApiCostPart
 from estimator.api.schemas.self_hosted_part import in_part
-from estimator.engine.cache_conversation import Conversation, Turn
-from estimator.engine.cache_policy import ArrivalKind, Arrivals, CacheRules
 from estimator.engine.explain import Step
-from estimator.engine.prompt_cache import BreakEven, Prompt, Saving
+from estimator.engine.prompt_cache.conversation import Conversation, Turn
+from estimator.engine.prompt_cache.policy import ArrivalKind, Arrivals, CacheRules
+from estimator.engine.prompt_cache.saving import BreakEven, Prompt, Saving
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.resolvers.prices import ResolvedPolicy, price_provenance, resolve_policy, resolve_price

@@ -12,8 +12,8 @@ from estimator.api.schemas.gpu_part import GpuPart
 from estimator.api.schemas.model_part import ModelPart
 from estimator.api.schemas.plan import PlanRequest
 from estimator.api.schemas.price_part import under
+from estimator.engine.cost.self_hosted import Allocation, Billing, Yield
 from estimator.engine.errors import EngineError, MissingFigureError
-from estimator.engine.self_hosted_cost import Allocation, Billing, Yield
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved

@@ -11,9 +11,9 @@ from estimator.api.schemas.echo import PlanAnswer, plan_parts
 from estimator.api.schemas.plan import PlanRequest
 from estimator.api.schemas.throughput_examples import EXAMPLES
 from estimator.engine.codes import Binding, Reason
-from estimator.engine.roofline import added
+from estimator.engine.forward_pass.roofline import added
 from estimator.engine.specs import WorkloadMode
-from estimator.engine.speed_words import speed_word
+from estimator.engine.speed.words import speed_word
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.services.memory_fit import estimate_memory
 from estimator.services.memory_hints import launch_hint

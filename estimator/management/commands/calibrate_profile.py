@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from catalog.models import EngineProfile
 from catalog.services.engine_profiles import new_version
-from estimator.engine.bench_file import read_bench_run
+from estimator.engine.calibration.bench_file import read_bench_run
 from estimator.engine.errors import EngineError
 from estimator.engine.specs import Parallelism, Precision
 from estimator.resolvers import PlanChoice, resolve_plan

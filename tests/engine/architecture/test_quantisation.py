@@ -14,7 +14,7 @@ from estimator.engine.architecture.quantisation import (
 )
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.memory_weights import fold, rank_weights
+from estimator.engine.memory.weights import fold, rank_weights
 from estimator.engine.specs import Parallelism, Precision
 from tests.engine.architecture.test_exact_answers import MODELS
 from tests.shared_data import shared_dir

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
-from estimator.engine.kernel_tables import DEFAULT_OPERATORS
+from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS
 from estimator.validation import shipped
 from estimator.validation.accuracy import accuracy
 from estimator.validation.coverage import LEAST_ROWS

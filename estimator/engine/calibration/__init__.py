@@ -1,0 +1,1 @@
+"""Constants of an engine fitted to measured runs."""

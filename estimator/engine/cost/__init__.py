@@ -1,0 +1,1 @@
+"""Money: meters, price lists, API bills, own machines, break-even."""

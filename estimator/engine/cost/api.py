@@ -1,0 +1,172 @@
+"""Cost of one API request from its disjoint counts: exact decimals, one tier per request, unknown is never zero."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from estimator.engine.cost import money
+from estimator.engine.cost.meters import TOKEN, Meter, meter, meter_of_usage, prompt_tokens, to_disjoint
+from estimator.engine.cost.price_list import STANDARD, InForce, PriceRow, Tier
+from estimator.engine.errors import InvalidInputError, UnpricedMeterError
+
+
+class UsageConvention(StrEnum):
+    """Whether a usage count holds the narrower counts inside it (`inclusive`) or never (`disjoint`)."""
+
+    DISJOINT = "disjoint"
+    INCLUSIVE = "inclusive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLine:
+    """One meter of the bill; `amount` = quantity · unit_price / unit_size, None with a reason when unpriced."""
+
+    meter: str
+    quantity: Decimal
+    unit: str | None
+    unit_size: int | None
+    unit_price: Decimal | None
+    amount: Decimal | None
+    tier: str
+    channel: str | None
+    billed_as: str | None = None
+    reason: str | None = None
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiCost:
+    """The bill: `total` is None when a used meter has no price; `priced_total` sums the lines that have one."""
+
+    currency: str
+    channel: str
+    tier: Tier
+    prompt_tokens_per_request: Decimal
+    requests: Decimal
+    lines: tuple[CostLine, ...]
+    total: Decimal | None
+    priced_total: Decimal
+    notes: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no total."""
+        missing = [line.meter for line in self.lines if line.amount is None]
+        return f"unpriced-meter: {', '.join(missing)}" if missing else None
+
+
+def disjoint_usage(
+    usage: Mapping[str, Decimal], convention: UsageConvention = UsageConvention.DISJOINT
+) -> dict[str, Decimal]:
+    """Counts per meter from usage keys (`input_tokens`, `cache_read_tokens`, `web_searches` …).
+
+    Raises:
+        InvalidInputError: An unknown key, a negative count, or parts that exceed their whole.
+    """
+    counts: dict[str, Decimal] = {}
+    for key, count in usage.items():
+        if not count.is_finite() or count < 0:
+            raise InvalidInputError(f"{key} must be 0 or more", field=key)
+        counts[meter_of_usage(key).name] = count
+    return to_disjoint(counts) if convention is UsageConvention.INCLUSIVE else counts
+
+
+def api_cost(
+    prices: InForce,
+    usage: Mapping[str, Decimal],
+    *,
+    convention: UsageConvention = UsageConvention.DISJOINT,
+    requests: Decimal = Decimal(1),
+    partial: bool = False,
+) -> ApiCost:
+    """The bill of `requests` requests that each use `usage`.
+
+    One tier is chosen from the total prompt of one request, cached tokens included, and bills every token meter.
+    Amounts are exact: Σ quantity · price / unit, never rounded.
+
+    Args:
+        prices: The prices in force.
+        usage: Counts of ONE request by usage key, base units (tokens, searches, seconds, token-hours).
+        convention: How the counts relate to one another.
+        requests: How many such requests, 0 or more.
+        partial: Answer with a null amount and its reason instead of refusing an unpriced meter.
+
+    Raises:
+        UnpricedMeterError: A used meter has no price and `partial` is off.
+        InvalidInputError: The counts contradict one another.
+
+    Source: providers' price pages as stored per row; disjoint meters and tier rule, design 02 and 04.
+    """
+    counts = disjoint_usage(usage, convention)
+    prompt = prompt_tokens(counts)
+    tier = prices.tier_for(prompt)
+    if "request" not in counts and prices.row(tier, "request") is not None:
+        counts["request"] = Decimal(1)
+    lines = tuple(_line(prices, tier, meter(name), count * requests) for name, count in counts.items() if count)
+    for line in lines:
+        if line.amount is None and not partial:
+            unpriced = UnpricedMeterError(line.reason or line.meter, meter=line.meter)
+            unpriced.field = meter(line.meter).usage_key
+            raise unpriced
+    priced_total = money.total([line.amount for line in lines if line.amount is not None])
+    return ApiCost(
+        currency=prices.currency,
+        channel=prices.channel,
+        tier=tier,
+        prompt_tokens_per_request=prompt,
+        requests=requests,
+        lines=lines,
+        total=priced_total if all(line.amount is not None for line in lines) else None,
+        priced_total=priced_total,
+        notes=prices.notes + _notes(lines, prices.channel),
+    )
+
+
+def billing_row(prices: InForce, tier: Tier, counted: Meter) -> PriceRow | None:
+    """The row that bills a meter. Reasoning without a price of its own is billed as output: every provider does."""
+    row = prices.row(tier, counted.name)
+    if row is None and counted.name == "reasoning":
+        return prices.row(tier, "output")
+    return row
+
+
+def _line(prices: InForce, tier: Tier, counted: Meter, quantity: Decimal) -> CostLine:
+    row = billing_row(prices, tier, counted)
+    if row is None:
+        where = "" if not tier.above_tokens else f" in the tier '{tier.label}'"
+        return CostLine(
+            meter=counted.name,
+            quantity=quantity,
+            unit=None,
+            unit_size=None,
+            unit_price=None,
+            amount=None,
+            tier=tier.label,
+            channel=None,
+            reason=f"{counted.usage_key} are used, but {counted.name} has no price{where}",
+        )
+    applied = tier if counted.base_unit == TOKEN or row.tier_above_tokens else Tier()
+    return CostLine(
+        meter=counted.name,
+        quantity=quantity,
+        unit=row.unit,
+        unit_size=row.unit_size,
+        unit_price=row.amount,
+        amount=money.priced(quantity, row.amount, row.unit_size),
+        tier=applied.label,
+        channel=row.channel,
+        billed_as=row.meter if row.meter != counted.name else None,
+        reference=row.reference,
+    )
+
+
+def _notes(lines: tuple[CostLine, ...], channel: str) -> tuple[str, ...]:
+    notes = []
+    if any(line.billed_as == "output" for line in lines):
+        notes.append("reasoning has no price of its own and is billed as output")
+    if channel != STANDARD:
+        standard = [line.meter for line in lines if line.channel == STANDARD and line.reference != "inline"]
+        if standard:
+            notes.append(f"the {channel} channel has no price of its own for {', '.join(standard)}: billed as standard")
+    return tuple(notes)

@@ -1,0 +1,1 @@
+"""One forward pass: what it computes and reads, how fast hardware does that, calibrated kernels."""

@@ -1,0 +1,98 @@
+"""llama.cpp: one stream, layers split over GPUs, quantised files (its own class of engine)."""
+
+import re
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.architecture.spec import Architecture
+from estimator.engine.forward_pass.flops import active_parameters
+from estimator.engine.forward_pass.kernels import sixteen_bit_peak, weight_format
+from estimator.engine.forward_pass.traffic import RankLayout
+from estimator.engine.specs import Gpu, LlamaCppConstants, Precision
+
+# File types below 8 bits keep the head in q6_k.
+_HEAD_BITS = 6.5625
+# Consumer GeForce cards accumulate fp16 products at twice the rate the catalog gives for fp32 accumulation.
+_GEFORCE = re.compile(r"rtx-(?:30|40|50)[5-9]0(?:-ti)?(?:-super)?(?:-|$)(?!.*ada)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaCpp:
+    """Constants of one key folded to seconds; fields are numbers or arrays."""
+
+    decode_fixed_s: Any
+    weights_s: Any
+    windows: tuple[Any, ...]
+    cache_read_s: tuple[Any, ...]
+    prefill_fixed_s: Any
+    prefill_token_s: Any
+    prefill_square_s: Any
+    gpus: Any
+    micro_batch_tokens: Any
+    split_exponent: Any
+    read_bytes: Any
+
+
+def read_bytes(architecture: Architecture, precision: Precision, gpu: Gpu) -> float:
+    """Weight bytes of one token: active parameters without the input embedding, the head in its own file type."""
+    counts = active_parameters(architecture)
+    fmt = weight_format(precision.weights, gpu)
+    head_bytes = fmt.bytes_per_weight if fmt.bytes_per_weight >= 1.0 else _HEAD_BITS / 8
+    return (counts.active_matrix - counts.head) * fmt.bytes_per_weight + counts.head * head_bytes
+
+
+def fold_llama_cpp(
+    architecture: Architecture, layout: RankLayout, gpu: Gpu, precision: Precision, constants: LlamaCppConstants
+) -> LlamaCpp:
+    """Folds one key.
+
+    The share of bandwidth is `eta / (1 + BW / BW0)`, at most 1. Source: 03-engine 1.5.
+    """
+    bandwidth = gpu.memory_bandwidth_bytes_per_s
+    wide = weight_format(precision.weights, gpu).bytes_per_weight >= 1.0
+    eta = constants.eta_16bit if wide else constants.eta_4bit
+    turning = constants.bw0_16bit_bytes_per_s if wide else constants.bw0_4bit_bytes_per_s
+    apple = gpu.kernel_family == "apple"
+    share = min(eta / (1.0 + bandwidth / turning) * (constants.apple_eta_factor if apple else 1.0), 1.0)
+    counts = active_parameters(architecture)
+    layers = layout.layers
+    gpus = layout.parallelism.gpus
+    weights = read_bytes(architecture, precision, gpu)
+    peak = sixteen_bit_peak(gpu) * (constants.prefill_efficiency_16bit if wide else constants.prefill_efficiency_4bit)
+    peak *= constants.apple_prefill_factor if apple else 1.0
+    peak *= constants.geforce_prefill_factor if _GEFORCE.search(gpu.slug) else 1.0
+    cache = bandwidth * constants.kv_bandwidth_efficiency
+    width = sum(group.layers * group.prefill_width for group in layout.caches)
+    return LlamaCpp(
+        decode_fixed_s=layers * (constants.layer_s_apple if apple else constants.layer_s_cuda)
+        + (gpus - 1) * constants.split_hop_s,
+        weights_s=weights / (bandwidth * share),
+        windows=tuple(group.read_window_tokens for group in layout.caches) or (inf,),
+        cache_read_s=tuple(g.layers * g.read_bytes_per_token / cache for g in layout.caches) or (0.0,),
+        prefill_fixed_s=layers * constants.prefill_layer_s,
+        prefill_token_s=2.0 * (counts.active_matrix - counts.head) / peak,
+        prefill_square_s=2.0 * width / peak,
+        gpus=float(gpus),
+        micro_batch_tokens=float(constants.prefill_micro_batch_tokens),
+        split_exponent=constants.split_prefill_exponent,
+        read_bytes=weights,
+    )
+
+
+def llama_cpp_step_s(folded: LlamaCpp, context_tokens: Any) -> Any:
+    """Seconds of one token: layers, weights at the reached bandwidth, cache, hops between GPUs."""
+    total = folded.decode_fixed_s + folded.weights_s
+    for window, read in zip(folded.windows, folded.cache_read_s, strict=True):
+        total = total + read * np.minimum(context_tokens, window)
+    return total
+
+
+def llama_cpp_prefill_s(folded: LlamaCpp, tokens: Any) -> Any:
+    """Seconds of a prompt; n GPUs work as a pipeline of micro-batches, `(m·n / (m + n − 1))^0.8` times as fast."""
+    work = folded.prefill_token_s * tokens + folded.prefill_square_s * tokens**2
+    pieces = np.maximum(tokens / folded.micro_batch_tokens, 1.0)
+    gain = (pieces * folded.gpus / (pieces + folded.gpus - 1.0)) ** folded.split_exponent
+    return work / gain + folded.prefill_fixed_s

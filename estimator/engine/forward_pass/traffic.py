@@ -1,0 +1,376 @@
+"""What one rank of a replica holds, reads and computes: the layout every speed figure starts from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from estimator.engine.architecture.spec import Architecture, Attention, AttentionKind, FeedForward, LayerGroup
+from estimator.engine.errors import InvalidInputError
+from estimator.engine.forward_pass.kernels import WeightFormat, cache_bytes_per_element, weight_format
+from estimator.engine.specs import Gpu, Parallelism, Precision
+
+_LATENT = (AttentionKind.LATENT, AttentionKind.SPARSE_LATENT)
+_HEAD_BYTES = 2.0
+# Columns of the two projections of a gated delta net (Qwen3.5), the model whose effective width is known.
+_LINEAR_REFERENCE_COLUMNS = 28672.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gemm:
+    """Matrix products of `layers` equal layers: elements of one layer on the rank, effective width, kernel count."""
+
+    part: str
+    layers: int
+    weights: float
+    width: float
+    kernels: int
+    format: WeightFormat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertGroup:
+    """Routed experts of `layers` equal layers.
+
+    `local_experts` experts lie on the rank, each cut to `share` of its `weights` elements; a token costs
+    `weights_per_token` weight elements on this rank.
+    """
+
+    layers: int
+    experts: int
+    per_token: int
+    local_experts: float
+    share: float
+    weights: float
+    weights_per_token: float
+    width: float
+    format: WeightFormat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheGroup:
+    """Attention of `layers` equal layers on one rank.
+
+    A step reads `read_bytes_per_token` of the last `read_window_tokens` tokens and `index_bytes_per_token` of all;
+    `stored_bytes_per_token` of the last `stored_window_tokens` are kept. Windows are inf where there is none.
+    `prefill_width` is query heads times the mean of key and value width, `decode_flops_per_token` the FLOPs of one
+    new token over one cached token; `queries_per_kv_head` query heads share each KV head (1 for latent caches).
+    """
+
+    layers: int
+    latent: bool
+    read_window_tokens: float
+    stored_window_tokens: float
+    read_bytes_per_token: float
+    stored_bytes_per_token: float
+    index_bytes_per_token: float
+    prefill_width: float
+    decode_flops_per_token: float
+    index_flops_per_token: float
+    sparse: bool
+    queries_per_kv_head: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankLayout:
+    """Everything of a model on one rank (one GPU) of a replica; elements, bytes and widths, no times."""
+
+    parallelism: Parallelism
+    hidden_size: int
+    layers: int
+    attention_layers: int
+    state_layers: int
+    expert_layers: int
+    reduces: int
+    gemms: tuple[Gemm, ...]
+    head: Gemm
+    experts: tuple[ExpertGroup, ...]
+    caches: tuple[CacheGroup, ...]
+    state_bytes_per_sequence: float
+    feed_forward_width: float
+    weight_bytes: float
+    expert_ranks: int
+    cache_bytes_per_element: float
+    other_weight_bytes: float
+    unusual: tuple[str, ...]
+
+
+def harmonic(a: float, b: float) -> float:
+    """Harmonic mean of two matrix sides, 2ab/(a+b)."""
+    return 2.0 * a * b / (a + b) if a > 0 and b > 0 else 0.0
+
+
+def expert_ranks(parallelism: Parallelism) -> int:
+    """GPUs that share the experts: ep, or all ranks of the tensor and attention-data groups if that is more."""
+    return max(parallelism.ep, parallelism.tp * parallelism.dp)
+
+
+def rank_layout(architecture: Architecture, gpu: Gpu, precision: Precision, parallelism: Parallelism) -> RankLayout:
+    """The layout of one rank: tensor parallel divides heads and widths, latent caches and their projections stay whole.
+
+    Args:
+        architecture: layer groups with exact parameter counts.
+        gpu: peaks decide how a weight format runs.
+        precision: formats of attention, other and expert weights, and of the cache; embeddings and head are 16-bit.
+        parallelism: tp, pp, ep, dp of one replica.
+
+    Source: 03-engine 1.1-1.4, written as a sum over layer groups.
+    """
+    if min(parallelism.tp, parallelism.pp, parallelism.ep, parallelism.dp) < 1:
+        raise InvalidInputError("tp, pp, ep and dp must be 1 or more", field="parallelism")
+    builder = _Builder(architecture, gpu, precision, parallelism)
+    groups = architecture.layer_groups
+    head = builder.head()
+    gemms = [*builder.attention_gemms(groups), *builder.feed_forward_gemms(groups)]
+    experts = [builder.expert_group(group) for group in groups if _experts(group)]
+    layers = sum(group.layers for group in groups)
+    ranks = parallelism.pp
+    body = sum(g.layers * g.weights * g.format.bytes_per_weight for g in gemms)
+    body += sum(e.layers * e.local_experts * e.share * e.weights * e.format.bytes_per_weight for e in experts)
+    edges = 1 if architecture.tied_embeddings else 2
+    return RankLayout(
+        parallelism=parallelism,
+        hidden_size=architecture.hidden_size,
+        layers=layers,
+        attention_layers=sum(g.layers * g.attention_blocks for g in groups if g.attention),
+        state_layers=sum(g.layers for g in groups if g.state),
+        expert_layers=sum(e.layers for e in experts),
+        reduces=sum(g.layers * (bool(g.attention or g.state) + _has_feed_forward(g)) for g in groups),
+        gemms=tuple(gemms),
+        head=head,
+        experts=tuple(experts),
+        caches=tuple(builder.cache_group(g, g.attention) for g in groups if g.attention),
+        state_bytes_per_sequence=sum(_state_bytes(g) for g in groups) / parallelism.tp,
+        feed_forward_width=sum(g.layers * builder.active_width(g.feed_forward) for g in groups),
+        weight_bytes=body / ranks + head.weights * _HEAD_BYTES * edges,
+        expert_ranks=expert_ranks(parallelism),
+        cache_bytes_per_element=builder.cache_bytes,
+        other_weight_bytes=builder.other_bytes(groups),
+        unusual=_unusual(groups),
+    )
+
+
+class _Builder:
+    """Holds the inputs while the groups of one layout are made."""
+
+    def __init__(self, architecture: Architecture, gpu: Gpu, precision: Precision, parallelism: Parallelism) -> None:
+        self.architecture = architecture
+        self.hidden = architecture.hidden_size
+        self.tp = parallelism.tp
+        self.parallelism = parallelism
+        asked = precision.activations
+        self.attention_format = weight_format(precision.attention_weights or precision.weights, gpu, activations=asked)
+        self.format = weight_format(precision.weights, gpu, activations=asked)
+        self.expert_format = weight_format(
+            precision.expert_weights or precision.weights, gpu, experts=True, activations=asked
+        )
+        self.head_format = weight_format("bf16", gpu)
+        self.cache_bytes = cache_bytes_per_element(precision.kv_cache)
+        self.shared_width = self._feed_forward_side()
+
+    def head(self) -> Gemm:
+        weights = self.architecture.lm_head_parameters
+        if not weights and self.architecture.tied_embeddings:
+            weights = self.architecture.embedding_parameters
+        return Gemm(part="head", layers=1, weights=weights / self.tp, width=0.0, kernels=1, format=self.head_format)
+
+    def attention_gemms(self, groups: Sequence[LayerGroup]) -> list[Gemm]:
+        out = []
+        for group in groups:
+            if group.attention:
+                out.append(self._attention_gemm(group, group.attention))
+            if group.state:
+                weights = group.parameters.state
+                columns = weights / self.hidden
+                width = harmonic(self.hidden, 12000.0 * columns / _LINEAR_REFERENCE_COLUMNS / self.tp)
+                out.append(
+                    Gemm(
+                        part="state",
+                        layers=group.layers,
+                        weights=weights / self.tp,
+                        width=width,
+                        kernels=3,
+                        format=self.attention_format,
+                    )
+                )
+        return out
+
+    def _attention_gemm(self, group: LayerGroup, attention: Attention) -> Gemm:
+        total = float(group.parameters.attention or _attention_weights(attention, self.hidden))
+        if group.parameters.other and not group.parameters.attention and not group.matrices:
+            total = min(total, float(group.parameters.other))
+        if attention.latent_rank:
+            whole = min(_replicated_weights(attention, self.hidden), total)
+            width = harmonic(1536.0, attention.query_heads * 192.0 / self.tp)
+            weights, kernels = (total - whole) / self.tp + whole, 5
+        else:
+            width = harmonic(self.hidden, attention.query_heads * attention.head_dim_qk / self.tp)
+            weights, kernels = total / self.tp, 2
+        return Gemm(
+            part="attention", layers=group.layers, weights=weights, width=width, kernels=kernels,
+            format=self.attention_format,
+        )  # fmt: skip
+
+    def feed_forward_gemms(self, groups: Sequence[LayerGroup]) -> list[Gemm]:
+        out = []
+        width = harmonic(self.hidden, 1.5 * self.shared_width / self.tp)
+        for group in groups:
+            dense, shared = _dense_weights(group, self.hidden), group.parameters.shared_experts
+            if dense:
+                own = harmonic(self.hidden, 1.5 * self._dense_side(group) / self.tp)
+                out.append(self._mlp("mlp", group.layers, dense, own))
+            if group.matrices and group.parameters.other:
+                out.append(self._mlp("other", group.layers, group.parameters.other, self.hidden))
+            if shared:
+                out.append(self._mlp("shared_experts", group.layers, shared, width))
+        return out
+
+    def _mlp(self, part: str, layers: int, weights: float, width: float) -> Gemm:
+        return Gemm(part=part, layers=layers, weights=weights / self.tp, width=width, kernels=2, format=self.format)
+
+    def _dense_side(self, group: LayerGroup) -> float:
+        """Width of a dense feed-forward; an inline shape gives only its weights."""
+        feed = group.feed_forward
+        if feed and feed.intermediate_size:
+            return float(feed.intermediate_size)
+        return _dense_weights(group, self.hidden) / (3.0 * self.hidden)
+
+    def _feed_forward_side(self) -> float:
+        """Widest dense feed-forward of the model; without one, the shared expert's (the reference fit's size term)."""
+        groups = self.architecture.layer_groups
+        dense = [self._dense_side(g) for g in groups if _dense_weights(g, self.hidden)]
+        shared = [float(g.feed_forward.shared_intermediate_size) for g in groups if g.feed_forward]
+        return max(dense, default=0.0) or max(shared, default=0.0)
+
+    def expert_group(self, group: LayerGroup) -> ExpertGroup:
+        feed = group.feed_forward
+        if feed is None:
+            raise InvalidInputError("a group of experts needs its feed-forward", field="model")
+        ranks = expert_ranks(self.parallelism)
+        share = self.parallelism.ep / ranks
+        weights = group.parameters.routed_experts or 3 * self.hidden * feed.expert_intermediate_size * feed.experts
+        one = weights / feed.experts
+        return ExpertGroup(
+            layers=group.layers,
+            experts=feed.experts,
+            per_token=feed.experts_per_token,
+            local_experts=feed.experts / self.parallelism.ep,
+            share=share,
+            weights=one,
+            weights_per_token=feed.experts_per_token * one / ranks,
+            width=feed.expert_intermediate_size * share,
+            format=self.expert_format,
+        )
+
+    def active_width(self, feed: FeedForward | None) -> float:
+        """Feed-forward width a token passes on this rank."""
+        if feed is None:
+            return 0.0
+        wide = feed.intermediate_size if not feed.experts else 0
+        experts = feed.experts_per_token * feed.expert_intermediate_size + feed.shared_intermediate_size
+        return (wide + (experts if feed.experts else 0)) / self.tp
+
+    def cache_group(self, group: LayerGroup, attention: Attention) -> CacheGroup:
+        latent = attention.kind in _LATENT
+        compressed = attention.kind is AttentionKind.COMPRESSED
+        elements, share, width, flops = _attention_widths(attention, self.tp)
+        read = elements * self.cache_bytes * share
+        window = float(attention.window_tokens or inf)
+        sparse = attention.kind is AttentionKind.SPARSE_LATENT and attention.index_top_k > 0
+        has_index = sparse and attention.stores_index
+        index = (attention.index_head_dim + 4.0) if has_index else 0.0
+        if compressed and attention.compress_ratio:
+            index = read / attention.compress_ratio + attention.index_head_dim / attention.compress_ratio
+        return CacheGroup(
+            layers=group.layers * group.attention_blocks,
+            latent=latent or compressed,
+            read_window_tokens=float(attention.index_top_k) if sparse else window,
+            stored_window_tokens=window,
+            read_bytes_per_token=read,
+            stored_bytes_per_token=read if attention.stores_kv else 0.0,
+            index_bytes_per_token=index,
+            prefill_width=width / self.tp,
+            decode_flops_per_token=flops / self.tp,
+            index_flops_per_token=2.0 * attention.index_heads * attention.index_head_dim if has_index else 0.0,
+            sparse=sparse,
+            queries_per_kv_head=1.0 if attention.latent_rank else attention.query_heads / max(attention.kv_heads, 1),
+        )
+
+    def other_bytes(self, groups: Sequence[LayerGroup]) -> float:
+        """Router, norms and the like, 16-bit, whole on every rank."""
+        small = sum(g.layers * (g.parameters.router + g.parameters.norms) for g in groups)
+        return 2.0 * (small + self.architecture.final_norm_parameters) / self.parallelism.pp
+
+
+def _dense_weights(group: LayerGroup, hidden: int) -> float:
+    """Weights of the dense feed-forward; of a model known by its totals, all that attention does not take."""
+    parameters = group.parameters
+    if parameters.other and not group.matrices and not parameters.attention and group.attention is not None:
+        return max(parameters.mlp + parameters.other - _attention_weights(group.attention, hidden), 0.0)
+    return float(parameters.mlp)
+
+
+def _attention_widths(attention: Attention, tp: int) -> tuple[float, float, float, float]:
+    """Cache elements per token, share of them on a rank, prefill width, and decode FLOPs per cached token."""
+    heads = attention.query_heads
+    if attention.latent_rank:
+        key = attention.latent_nope_dim + attention.latent_rope_dim
+        width = heads * (key + attention.head_dim_v) / 2.0
+        elements = attention.latent_rank + attention.latent_rope_dim
+        return elements, 1.0, width, 2.0 * heads * (elements + attention.latent_rank)
+    width = heads * (attention.head_dim_qk + attention.head_dim_v) / 2.0
+    elements = attention.kv_heads * (attention.head_dim_qk + attention.head_dim_v)
+    return elements, max(1.0 / tp, 1.0 / max(attention.kv_heads, 1)), width, 4.0 * width
+
+
+def _attention_weights(attention: Attention, hidden: int) -> float:
+    """Elements of the projections of one layer, biases and norms left out."""
+    heads, key, value = attention.query_heads, attention.head_dim_qk, attention.head_dim_v
+    if attention.latent_rank:
+        key = attention.latent_nope_dim + attention.latent_rope_dim
+        query_side = attention.query_latent_rank or hidden
+        split = query_side * heads * key + attention.latent_rank * heads * (attention.latent_nope_dim + value)
+        return split + heads * value * hidden + _replicated_weights(attention, hidden)
+    gate = heads * key if attention.output_gate else 0
+    return hidden * (heads * (key + value) + gate + attention.kv_heads * (key + value))
+
+
+def _replicated_weights(attention: Attention, hidden: int) -> float:
+    """Elements that every tensor-parallel rank holds whole: the down projections of MLA and the sparse indexer."""
+    down = hidden * (attention.query_latent_rank + attention.latent_rank + attention.latent_rope_dim)
+    index = attention.index_heads * attention.index_head_dim
+    if not index:
+        return float(down)
+    query_side = attention.query_latent_rank or hidden
+    return float(down + query_side * index + hidden * attention.index_head_dim + hidden * attention.index_heads)
+
+
+def _state_bytes(group: LayerGroup) -> float:
+    if group.state is None:
+        return 0.0
+    return float(group.layers * group.state.recurrent_elements * group.state.state_bytes_per_element)
+
+
+def _experts(group: LayerGroup) -> bool:
+    return bool(group.feed_forward and group.feed_forward.experts)
+
+
+def _has_feed_forward(group: LayerGroup) -> bool:
+    parameters = group.parameters
+    inline = parameters.other and not group.matrices
+    return bool(parameters.mlp or parameters.routed_experts or parameters.shared_experts or inline)
+
+
+def _unusual(groups: Sequence[LayerGroup]) -> tuple[str, ...]:
+    """Parts that the measurements behind the constants never held: they are estimated by the nearest measured part."""
+    found = []
+    kinds = {group.attention.kind for group in groups if group.attention}
+    if AttentionKind.CHUNK in kinds:
+        found.append("chunked attention")
+    if AttentionKind.COMPRESSED in kinds:
+        found.append("compressed attention")
+    states = {group.state.kind.value for group in groups if group.state}
+    found += sorted(f"{kind} state" for kind in states if kind != "linear_attention")
+    shapes = {(g.attention.kv_heads, g.attention.head_dim_qk, g.attention.head_dim_v) for g in groups if g.attention}
+    if len(shapes) > 1:
+        found.append("KV heads that differ between layers")
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""The memory of a GPU: ledger, fit, what would fit instead."""

@@ -1,0 +1,347 @@
+"""The memory of one GPU as a ledger: weights, runtime, activations, graphs and cache of the worst rank, and slack."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimator.engine.architecture.spec import Architecture, Component
+from estimator.engine.errors import InvalidInputError
+from estimator.engine.memory.kv_allocation import KvAllocation, kv_allocation
+from estimator.engine.memory.policy import MemoryPolicy
+from estimator.engine.memory.weights import FoldedArchitecture, RankWeights, component_format, fold, rank_weights
+from estimator.engine.options import Lora, MemoryOverrides
+from estimator.engine.specs import Parallelism, Precision
+
+
+class MemoryTerm(StrEnum):
+    """The terms of the budget in the order in which they are taken from it."""
+
+    WEIGHTS = "weights"
+    RUNTIME_OVERHEAD = "runtime_overhead"
+    ACTIVATION = "activation"
+    CUDA_GRAPH = "cuda_graph"
+    KV_CACHE = "kv_cache"
+    MAX_NUM_SEQS = "max_num_seqs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlan:
+    """What decides the memory of a replica besides its load.
+
+    `memory_bytes` is what the profile counts with (CUDA's figure, or the vendor's for `ideal`); `longest_tokens` the
+    longest sequence the server is to take. `extra_weight_bytes` and `extra_cache_bytes_per_token` are those of a draft
+    model on every rank.
+    """
+
+    architecture: Architecture
+    memory_bytes: int
+    policy: MemoryPolicy
+    precision: Precision
+    gpu_family: str | None = None
+    parallelism: Parallelism = field(default_factory=Parallelism)
+    overrides: MemoryOverrides = field(default_factory=MemoryOverrides)
+    longest_tokens: int = 1
+    stored_weight_bytes: int | None = None
+    lora: Lora | None = None
+    mtp_layers_loaded: int = 0
+    draft_weight_bytes: float = 0.0
+    draft_cache_bytes_per_token: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankMemory:
+    """One rank before any load: bytes by term, the budget left for the cache, and how the cache is allocated.
+
+    `unmanaged_bytes + weights + runtime_overhead + activation + cuda_graph + kv_budget = memory_bytes`; the budget is
+    negative where the rest does not fit. `outside_bytes` are activations and graphs the engine pays from unmanaged.
+    """
+
+    stage: int
+    memory_bytes: int
+    usable_bytes: int
+    weights_bytes: int
+    lora_bytes: int
+    mtp_bytes: int
+    draft_bytes: int
+    runtime_overhead_bytes: int
+    activation_bytes: int
+    cuda_graph_bytes: int
+    outside_activation_bytes: int
+    outside_graph_bytes: int
+    kv_budget_bytes: int
+    allocation: KvAllocation
+    weights: RankWeights
+    max_num_seqs: int
+    batched_tokens: int
+
+    @property
+    def unmanaged_bytes(self) -> int:
+        """What the engine leaves to others."""
+        return self.memory_bytes - self.usable_bytes
+
+
+def batched_tokens_of(plan: MemoryPlan) -> int:
+    """Most tokens of one forward pass: as asked, else the policy's default for this GPU and length."""
+    asked = plan.overrides.max_batched_tokens
+    return (
+        asked
+        if asked is not None
+        else plan.policy.batched_tokens(plan.memory_bytes, plan.gpu_family, plan.longest_tokens)
+    )
+
+
+def sequences_limit_of(plan: MemoryPlan) -> int:
+    """Most sequences at once on one attention-data rank: as asked, else the policy's default for this GPU."""
+    asked = plan.overrides.max_num_seqs
+    return asked if asked is not None else plan.policy.sequences_limit(plan.memory_bytes, plan.gpu_family)
+
+
+def mlp_width(architecture: Architecture, tp: int) -> float:
+    """The widest active MLP of a layer on a rank: ff/tp, or k·expert width + shared width over tp."""
+    widest = 0.0
+    for group in architecture.layer_groups:
+        feed = group.feed_forward
+        if feed is None:
+            continue
+        experts = feed.experts_per_token * feed.expert_intermediate_size if feed.experts else 0
+        shared = feed.shared_intermediate_size
+        widest = max(widest, float(feed.intermediate_size if not feed.experts else 0), float(experts + shared))
+    return widest / tp
+
+
+def expert_workspace_bytes(plan: MemoryPlan) -> float:
+    """Workspace of fused expert kernels on a rank: T·k·(max(2n, d) + n)·2 bytes; none for dense models and mxfp4.
+
+    Source: observed activation peaks of DeepSeek-V2-Lite (1.93 GiB) and Qwen1.5-MoE (2.47 GiB), 0.42 and 0.23 above the
+    logits; this gives 0.39 and 0.26. gpt-oss with its mxfp4 kernels shows none (vLLM 0.19 accuracy report, 2026-04).
+    """
+    copies = plan.policy.expert_workspace_copies
+    if not copies or component_format(plan.precision, Component.ROUTED_EXPERTS) == "mxfp4":
+        return 0.0
+    hidden = plan.architecture.hidden_size
+    widest = 0.0
+    for group in plan.architecture.layer_groups:
+        feed = group.feed_forward
+        if feed is not None and feed.experts:
+            width = feed.expert_intermediate_size / (1 if plan.parallelism.ep > 1 else plan.parallelism.tp)
+            widest = max(widest, feed.experts_per_token * (max(2 * width, hidden) + width))
+    return copies * batched_tokens_of(plan) * widest * 2.0
+
+
+def activation_bytes(plan: MemoryPlan, *, has_head: bool, width: float | None = None) -> float:
+    """Peak of activations of a rank in bytes.
+
+    max(T·2·(3f + 3d) + c0, κ·S·V·4) + expert workspace; a stage without the head: T·2·(3f + 3d) + c0 + stage constant +
+    expert workspace. The logits of the sampler's dry run are fp32 and not split over tp.
+
+    Source: vLLM start-up logs (03-engine section 4).
+    """
+    policy, architecture = plan.policy, plan.architecture
+    if not policy.activation_mlp_copies and not policy.logits_copies:
+        return float(policy.activation_constant_bytes)
+    f = mlp_width(architecture, plan.parallelism.tp) if width is None else width
+    per_token = policy.activation_mlp_copies * f + policy.activation_hidden_copies * architecture.hidden_size
+    passing = batched_tokens_of(plan) * 2.0 * per_token + policy.activation_constant_bytes
+    workspace = expert_workspace_bytes(plan)
+    if not has_head:
+        return passing + policy.stage_activation_bytes + workspace
+    logits = policy.logits_copies * sequences_limit_of(plan) * architecture.vocab_size * 4.0
+    return max(passing, logits) + workspace
+
+
+def lora_bytes(architecture: Architecture, lora: Lora | None, tp: int, *, layers: tuple[int, ...]) -> float:
+    """Adapters held in advance: max_loras · Σ max_rank · (in + out) · 2 bytes over attention and dense MLP matrices.
+
+    Source: vLLM allocates max_loras × max_rank for every adapted module at start; the output side is split over tp.
+    """
+    if lora is None:
+        return 0.0
+    total = 0.0
+    for group, held in zip(architecture.layer_groups, layers, strict=True):
+        sides = sum(
+            matrix.columns + matrix.rows / tp
+            for matrix in group.matrices
+            if matrix.component.value in ("attention", "mlp") and matrix.quantisable
+        )
+        total += sides * held
+    return lora.max_loras * lora.max_rank * total * 2.0
+
+
+def runtime_overhead(policy: MemoryPolicy, overrides: MemoryOverrides, parallelism: Parallelism) -> int:
+    """Bytes of the runtime and its communication buffers on a rank (non-torch memory), by kind of split."""
+    if overrides.runtime_overhead_bytes is not None:
+        return overrides.runtime_overhead_bytes
+    if parallelism.tp > 1 or parallelism.dp > 1:
+        return policy.runtime_overhead_tp_bytes or policy.runtime_overhead_bytes
+    if parallelism.pp > 1 and policy.runtime_overhead_pp_bytes is not None:
+        return policy.runtime_overhead_pp_bytes
+    return policy.runtime_overhead_bytes
+
+
+def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
+    """The memory of a rank of one pipeline stage before any load.
+
+    Args:
+        plan: model, GPU memory, policy, formats, degrees and overrides.
+        stage: pipeline stage, from 0.
+
+    Returns:
+        Bytes by term; the cache budget is what is left and may be negative.
+
+    Raises:
+        InvalidInputError: an unknown format, or a stage that does not exist.
+    """
+    policy, degrees = plan.policy, plan.parallelism
+    if not 0 <= stage < degrees.pp:
+        raise InvalidInputError(f"stage must be below {degrees.pp}", field="parallelism.pp")
+    folded = fold(plan.architecture)
+    utilization = plan.overrides.utilization if plan.overrides.utilization is not None else policy.utilization
+    weights = rank_weights(
+        folded,
+        plan.precision,
+        degrees,
+        stage=stage,
+        nominal=policy.nominal_weights,
+        pad_columns=policy.mxfp4_pad_columns,
+    )
+    model = _stored_share(plan, folded, weights)
+    last = stage == degrees.pp - 1
+    adapters = lora_bytes(plan.architecture, plan.lora, degrees.tp, layers=weights.layers)
+    prediction = _mtp_bytes(plan) if last else 0.0
+    held = round(model + adapters + prediction + plan.draft_weight_bytes)
+    overhead = runtime_overhead(policy, plan.overrides, degrees)
+    activation = round(activation_bytes(plan, has_head=last))
+    graphs = policy.cuda_graph_bytes
+    inside_activation = activation if policy.activation_in_budget else 0
+    inside_graphs = graphs if policy.graphs_in_budget else 0
+    if policy.utilization_of_free:
+        free = plan.memory_bytes - held - overhead - inside_activation - inside_graphs
+        usable = plan.memory_bytes - max(round((1 - utilization) * free), 0)
+    else:
+        usable = round(utilization * plan.memory_bytes)
+    batched = batched_tokens_of(plan)
+    return RankMemory(
+        stage=stage,
+        memory_bytes=plan.memory_bytes,
+        usable_bytes=usable,
+        weights_bytes=held,
+        lora_bytes=round(adapters),
+        mtp_bytes=round(prediction),
+        draft_bytes=round(plan.draft_weight_bytes),
+        runtime_overhead_bytes=overhead,
+        activation_bytes=inside_activation,
+        cuda_graph_bytes=inside_graphs,
+        outside_activation_bytes=activation - inside_activation,
+        outside_graph_bytes=graphs - inside_graphs,
+        kv_budget_bytes=usable - held - overhead - inside_activation - inside_graphs,
+        allocation=_allocation(plan, folded, weights, batched),
+        weights=weights,
+        max_num_seqs=sequences_limit_of(plan),
+        batched_tokens=batched,
+    )
+
+
+def _allocation(plan: MemoryPlan, folded: FoldedArchitecture, weights: RankWeights, batched: int) -> KvAllocation:
+    """The cache of a rank, a draft model's cache added to what grows."""
+    built = kv_allocation(
+        folded,
+        plan.precision.kv_cache,
+        plan.policy,
+        tp=plan.parallelism.tp,
+        layers=weights.layers if plan.parallelism.pp > 1 else None,
+        batched_tokens=batched,
+    )
+    if not plan.draft_cache_bytes_per_token:
+        return built
+    return KvAllocation(
+        layout=built.layout,
+        block_tokens=built.block_tokens,
+        bytes_per_token=built.bytes_per_token + plan.draft_cache_bytes_per_token,
+        window_bytes=built.window_bytes,
+        kept_tokens=built.kept_tokens,
+        fixed_bytes=built.fixed_bytes,
+    )
+
+
+def _stored_share(plan: MemoryPlan, folded: FoldedArchitecture, weights: RankWeights) -> float:
+    """Bytes of a rank by the formula, scaled to the bytes the checkpoint's files hold when those are known."""
+    stored = plan.stored_weight_bytes
+    if stored is None or plan.policy.nominal_weights:
+        return weights.total_bytes
+    whole = rank_weights(folded, plan.precision, Parallelism(), nominal=False).total_bytes
+    return weights.total_bytes * stored / whole if whole else weights.total_bytes
+
+
+def _mtp_bytes(plan: MemoryPlan) -> float:
+    """Weights of the MTP layers loaded for speculative decoding, split over tp, in 16 bits."""
+    architecture = plan.architecture
+    if not plan.mtp_layers_loaded or not architecture.mtp_layers:
+        return 0.0
+    loaded = min(plan.mtp_layers_loaded, architecture.mtp_layers)
+    return architecture.mtp_parameters * loaded / architecture.mtp_layers * 2.0 / plan.parallelism.tp
+
+
+def ranks(plan: MemoryPlan) -> tuple[RankMemory, ...]:
+    """The ranks that can be the worst: first, second and last pipeline stage."""
+    if plan.parallelism.pp == 1:
+        return (rank_memory(plan),)
+    stages = sorted({0, min(1, plan.parallelism.pp - 1), plan.parallelism.pp - 1})
+    return tuple(rank_memory(plan, stage=stage) for stage in stages)
+
+
+LEDGER_COLUMNS = (
+    "memory_bytes",
+    "unmanaged_bytes",
+    "weights_bytes",
+    "runtime_overhead_bytes",
+    "activation_bytes",
+    "cuda_graph_bytes",
+    "kv_cache_bytes",
+    "slack_bytes",
+)
+
+
+def ledger_columns(plan: MemoryPlan, *, tokens: Any, sequences: Any) -> dict[str, NDArray[np.float64]]:
+    """The ledger of the worst rank for many loads at once, as columns.
+
+    Args:
+        plan: one distinct key of a sweep.
+        tokens: longest length of a sequence in tokens, any shape.
+        sequences: sequences at once in the replica, broadcast with `tokens`.
+
+    Returns:
+        `LEDGER_COLUMNS` in bytes (slack negative where it does not fit), `max_sequences` the cache admits in the
+        replica at these lengths, and `fits` (1.0 or 0.0).
+    """
+    lengths, load = np.broadcast_arrays(np.asarray(tokens, dtype=np.float64), np.asarray(sequences, dtype=np.float64))
+    dp = plan.parallelism.dp
+    share = np.ceil(load / dp)
+    worst: dict[str, NDArray[np.float64]] = {}
+    for rank in ranks(plan):
+        each = rank.allocation.sequences_bytes(lengths)
+        need = share * each
+        slack = rank.kv_budget_bytes - need
+        admitted = np.floor(np.maximum(rank.kv_budget_bytes, 0) / np.maximum(each, 1.0)) * dp
+        row = {
+            "memory_bytes": np.full(lengths.shape, float(rank.memory_bytes)),
+            "unmanaged_bytes": np.full(lengths.shape, float(rank.unmanaged_bytes)),
+            "weights_bytes": np.full(lengths.shape, float(rank.weights_bytes)),
+            "runtime_overhead_bytes": np.full(lengths.shape, float(rank.runtime_overhead_bytes)),
+            "activation_bytes": np.full(lengths.shape, float(rank.activation_bytes)),
+            "cuda_graph_bytes": np.full(lengths.shape, float(rank.cuda_graph_bytes)),
+            "kv_cache_bytes": need,
+            "slack_bytes": slack,
+            "max_sequences": admitted,
+        }
+        if not worst:
+            worst = row
+            continue
+        worse = slack < worst["slack_bytes"]
+        limit = np.minimum(worst["max_sequences"], admitted)
+        worst = {name: np.where(worse, row[name], worst[name]) for name in row}
+        worst["max_sequences"] = limit
+    worst["fits"] = (worst["slack_bytes"] >= 0).astype(np.float64)
+    return worst

@@ -1,0 +1,1 @@
+"""What prompt caching saves on an API bill."""

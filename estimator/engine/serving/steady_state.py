@@ -1,0 +1,221 @@
+"""Steady state of a serving engine: what concurrency, prefill interference and queues make of the forward pass."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.codes import Binding
+from estimator.engine.forward_pass.operators import (
+    Folded,
+    decode_linear_s,
+    decode_pass_s,
+    prefill_attention_s,
+    prefill_body_s,
+    prefill_head_s,
+    step_parts_s,
+)
+from estimator.engine.serving.capacity import Capacity, admitted_sequences
+from estimator.engine.specs import WorkloadMode
+
+_ITERATIONS = 4
+_ONLINE = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Load of each row: lengths in tokens, `cached_tokens` of the prompt that a prefix cache holds, concurrency.
+
+    `context_tokens` is the cache length decode is evaluated at. Arrays broadcast with the folded constants.
+    """
+
+    input_tokens: Any
+    output_tokens: Any
+    concurrency: Any
+    context_tokens: Any
+    cached_tokens: Any = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefill:
+    """Prefill times in seconds: latency of one prompt, share of a packed prompt, and what one takes from decode."""
+
+    one_s: Any
+    packed_s: Any
+    steal_one_s: Any
+    steal_packed_s: Any
+    packed_prompts: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steady:
+    """Steady state of each row; seconds and sequences.
+
+    `admitted` sequences are inside the engine, `decoding` of them decode, `capacity` is what the cache admits.
+    `ttft_s` leaves out the wait for a free sequence, which is `queue_s`; `e2e_s` likewise.
+    """
+
+    capacity: Any
+    admitted: Any
+    decoding: Any
+    step_s: Any
+    tpot_s: Any
+    ttft_s: Any
+    queue_s: Any
+    e2e_s: Any
+    interference_s: Any
+    utilization: Any
+    prefill: Prefill
+    parts: dict[Binding, Any]
+    cache_read_s: Any
+
+
+def context_tokens(input_tokens: Any, output_tokens: Any, share_of_output: float = 0.5) -> Any:
+    """Mean cache length of a running sequence, `input + output / 2`."""
+    return input_tokens + share_of_output * output_tokens
+
+
+def prefix_tokens(input_tokens: Any, hit_rate: Any, block_tokens: int = 16) -> Any:
+    """Prompt tokens that a prefix cache spares: the hit share in whole blocks, at least one token left to compute."""
+    blocks = np.floor(np.asarray(input_tokens) * hit_rate / block_tokens + 1e-9)
+    return np.minimum(blocks, np.floor((np.asarray(input_tokens) - 1.0) / block_tokens)) * block_tokens
+
+
+def prefill_times(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> Prefill:
+    """Times of a prefill alone and packed into one step of `batched_tokens`, with the host's floor and without.
+
+    `sqrt(pass² + floor²) + head + step`; what a prefill takes from decode counts the lower floor of a busy host.
+    """
+    prompts = np.maximum(np.floor(folded.batched_tokens / np.maximum(new_tokens, 1.0)), 1.0)
+    attention = prefill_attention_s(folded, new_tokens, cached_tokens)
+    one = prefill_body_s(folded, 1.0, new_tokens, attention)
+    after_one = prefill_head_s(folded, 1.0) + folded.step_s
+    packed, after_packed = one, after_one
+    if np.any(prompts > 1.0):
+        packed = prefill_body_s(folded, prompts, new_tokens, attention)
+        after_packed = prefill_head_s(folded, prompts) + folded.step_s
+    floor, steal = folded.launch_floor_s**2, folded.steal_floor_s**2
+    one, packed = one * one, packed * packed
+    return Prefill(
+        one_s=np.sqrt(one + floor) + after_one,
+        packed_s=(np.sqrt(packed + floor) + after_packed) / prompts,
+        steal_one_s=(np.sqrt(one + steal) + after_one) / folded.prefill_spread,
+        steal_packed_s=(np.sqrt(packed + steal) + after_packed) / prompts / folded.prefill_spread,
+        packed_prompts=prompts,
+    )
+
+
+def step_s(folded: Folded, sequences: Any, linear_s: Any) -> Any:
+    """Seconds of one decode step of a replica: every sequence gets one token.
+
+    With pipeline stages the batch runs as micro-batches; one full round is the pass of a micro-batch. `linear_s` is
+    `decode_linear_s` at the context.
+    """
+    micro = sequences / np.minimum(folded.pipeline, np.maximum(sequences, 1.0))
+    return decode_pass_s(folded, micro, linear_s) + folded.step_s + folded.per_sequence_s * micro
+
+
+def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadMode) -> Steady:
+    """The steady state of a workload; closed loop unless `mode` says otherwise.
+
+    `TPOT = step + (B − 1)/output · ext / pp`: while one sequence decodes its tokens, each of the others is prefilled
+    once, and `ext` of that prefill is not hidden behind the decode step. The sequences that decode are those inside
+    the engine less those in prefill; four rounds of that balance are enough (two differ by at most 0.8 %).
+
+    Args:
+        folded: constants of the key, broadcast over rows.
+        load: lengths and concurrency.
+        capacity: sequences the cache and the engine admit.
+        mode: closed_loop, open_loop, single_stream (online), offline, static_batch, decode_step.
+
+    Source: 03-engine 1.4.
+    """
+    admitted = admitted_sequences(capacity, load.concurrency, mode)
+    prefill = prefill_times(folded, load.input_tokens - load.cached_tokens, load.cached_tokens)
+    linear = decode_linear_s(folded, load.context_tokens)
+    decoding = admitted
+    online = mode in _ONLINE
+    for _ in range(_ITERATIONS - 1 if online else 0):
+        state = _balance(folded, load, prefill, decoding, step_s(folded, decoding, linear), mode)
+        decoding = _decoding(folded, admitted, state)
+    micro = decoding / np.minimum(folded.pipeline, np.maximum(decoding, 1.0))
+    step, parts, cache = step_parts_s(folded, micro, linear)
+    state = _balance(folded, load, prefill, decoding, step, mode)
+    over = np.maximum(load.concurrency / np.maximum(admitted, 1e-9) - 1.0, 0.0)
+    return Steady(
+        capacity=capacity.cache_sequences,
+        admitted=admitted,
+        decoding=_decoding(folded, admitted, state) if online else decoding,
+        step_s=step,
+        tpot_s=state.tpot_s,
+        ttft_s=state.ttft_s,
+        queue_s=over * state.e2e_s if online else 0.0 * state.e2e_s,
+        e2e_s=state.e2e_s,
+        interference_s=state.interference_s,
+        utilization=state.utilization,
+        prefill=prefill,
+        parts=parts,
+        cache_read_s=cache,
+    )
+
+
+def _decoding(folded: Folded, admitted: Any, state: "_Round") -> Any:
+    """Sequences that decode: those inside the engine less the share of their time that they wait for a first token."""
+    waiting = (state.ttft_s - folded.ttft0_s) / state.e2e_s
+    return np.maximum(admitted * np.minimum(np.maximum(1.0 - waiting, 0.05), 1.0), np.minimum(admitted, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    tpot_s: Any
+    ttft_s: Any
+    e2e_s: Any
+    interference_s: Any
+    utilization: Any
+
+
+def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, step: Any, mode: WorkloadMode) -> _Round:
+    """TPOT, TTFT and end-to-end time when `decoding` sequences decode in steps of `step` seconds."""
+    online = mode in _ONLINE
+    if online:
+        packing = np.minimum(np.maximum(decoding / 16.0, 1.0), prefill.packed_prompts)
+        stolen = np.where(packing > 1.0, prefill.steal_packed_s, prefill.steal_one_s)
+    else:
+        packing, stolen = prefill.packed_prompts, prefill.steal_packed_s
+    ext = np.maximum(stolen - 0.5 * step / packing, 0.5 * stolen)
+    others = np.maximum(decoding - 1.0, 0.0)
+    shared = (others if online else decoding) * ext
+    tpot = step + shared / load.output_tokens / folded.pipeline
+    rho = np.minimum(others * ext / (load.output_tokens * tpot), 0.98)
+    if mode is WorkloadMode.STATIC_BATCH:
+        weight: Any = 1.0
+    else:
+        weight = folded.burst_weight if mode is not WorkloadMode.OPEN_LOOP else 0.0
+    queue = np.minimum(weight * others / 2.0 + rho / (2.0 * (1.0 - rho)), others / 2.0)
+    # A request meets a running step half way through; one stream alone meets none.
+    residual = 0.0 if mode is WorkloadMode.SINGLE_STREAM else 0.5
+    ttft = folded.ttft0_s + prefill.one_s + residual * step + prefill.packed_s * queue
+    if mode is WorkloadMode.CLOSED_LOOP:
+        ttft = ttft + folded.burst_per_sequence_s * others
+    e2e = ttft + (load.output_tokens - 1.0) * tpot
+    return _Round(tpot, ttft, e2e, ext, rho)
+
+
+def online_tokens_per_s(load: Load, state: Steady) -> Any:
+    """Output tokens per second of a closed loop, `min(C, capacity) · output / e2e`."""
+    return state.admitted * load.output_tokens / state.e2e_s
+
+
+def offline_tokens_per_s(folded: Folded, state: Steady) -> Any:
+    """Output tokens per second with the cache full, `B / TPOT`, less the bubble of pipeline stages."""
+    return state.admitted / state.tpot_s / folded.pipeline_bubble
+
+
+def static_tokens_per_s(folded: Folded, load: Load, state: Steady) -> Any:
+    """Output tokens per second of a batch that starts and ends together, in as many turns as the cache needs.
+
+    `C·output / (max(C/B, 1) · (ttft0 + B·prefill + (output − 1)·step(B)))`.
+    """
+    turns = np.maximum(load.concurrency / np.maximum(state.admitted, 1e-9), 1.0)
+    turn = folded.ttft0_s + state.prefill.packed_s * state.admitted + (load.output_tokens - 1.0) * state.step_s
+    return load.concurrency * load.output_tokens / (turns * turn)

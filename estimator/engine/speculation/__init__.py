@@ -1,0 +1,1 @@
+"""Speculative decoding: what a draft gains and costs."""

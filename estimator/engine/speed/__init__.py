@@ -1,0 +1,1 @@
+"""The speed figures of a plan: ceiling, expectation, bands, many rows at once."""

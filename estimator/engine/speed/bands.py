@@ -1,0 +1,151 @@
+"""Error bands: how far published measurements lie from the model, by metric and class.
+
+Percentiles of measured / predicted, P5 and P95 unless widened; called the 80 % band. Each class of 30 rows and more
+covers at least 80 % of the shipped rows with their model left out of the fit (`make validate`, a test holds it): dense
+TPOT and TTFT and llama.cpp prefill were widened to that (P9 and P93), the others are the founders' percentiles over
+more rows. Classes of fewer than 30 rows borrow the metric's largest class, widened.
+"""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from estimator.engine.forward_pass.traffic import RankLayout
+
+_FEW_ROWS = 30
+_WIDENING = 1.3
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Rows behind a class, and the 5th and 95th percentile of measured / predicted."""
+
+    rows: int
+    low: float
+    high: float
+
+
+# metric → class → spread. Times for tpot, ttft; rates for the others.
+SPREADS = MappingProxyType(
+    {
+        "tpot": {
+            "dense": Spread(250, 0.50, 1.37),
+            "moe": Spread(1138, 0.82, 1.49),
+            "attention_dp": Spread(82, 0.73, 1.19),
+            "mxfp4": Spread(279, 0.69, 1.26),
+            "saturated": Spread(26, 0.51, 1.26),
+        },
+        "ttft": {
+            "dense": Spread(250, 0.33, 2.45),
+            "moe": Spread(1138, 0.65, 2.17),
+            "attention_dp": Spread(82, 0.52, 1.51),
+            "mxfp4": Spread(279, 0.50, 1.31),
+            "saturated": Spread(26, 0.05, 1.90),
+        },
+        "max": {"dense": Spread(397, 0.73, 1.20), "moe": Spread(153, 0.80, 1.18)},
+        "static": {
+            "dense": Spread(635, 0.78, 1.31),
+            "moe": Spread(20, 1.01, 1.78),
+            "amd": Spread(529, 0.42, 1.46),
+            "saturated": Spread(9, 0.32, 1.18),
+        },
+        "single_stream": {"dense": Spread(39, 0.60, 1.37), "llama_cpp": Spread(202, 0.79, 1.13)},
+        "prefill": {"llama_cpp": Spread(300, 0.47, 1.31)},
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """Multipliers of the ends of one key's figures; fields are numbers or arrays.
+
+    `tpot` and `ttft` multiply times, `offline` and `static` multiply rates; `…_saturated` beyond the KV capacity.
+    """
+
+    tpot_low: Any
+    tpot_high: Any
+    ttft_low: Any
+    ttft_high: Any
+    tpot_saturated_low: Any
+    tpot_saturated_high: Any
+    ttft_saturated_low: Any
+    ttft_saturated_high: Any
+    offline_low: Any
+    offline_high: Any
+    static_low: Any
+    static_high: Any
+
+
+def spread(metric: str, name: str) -> tuple[float, float]:
+    """Low and high multiplier of a class; a class of few rows takes the metric's largest class, widened by 1.3."""
+    classes = SPREADS[metric]
+    found = classes.get(name)
+    if found and found.rows >= _FEW_ROWS:
+        return found.low, found.high
+    largest = max(classes.values(), key=lambda entry: entry.rows)
+    if found is None and name == "attention_dp":
+        return spread(metric, "moe")
+    if found is None and name == "mxfp4":
+        return spread(metric, "moe")
+    return largest.low / _WIDENING, largest.high * _WIDENING
+
+
+def model_class(layout: RankLayout) -> str:
+    """Class of a key by precedence: mxfp4 experts, attention data parallel, mixture of experts, dense."""
+    if any(group.format.name == "mxfp4" for group in layout.experts):
+        return "mxfp4"
+    if layout.parallelism.dp > 1 and layout.experts:
+        return "attention_dp"
+    return "moe" if layout.experts else "dense"
+
+
+def serving_band(layout: RankLayout, *, doubtful: bool, amd: bool = False) -> Band:
+    """The band of a calibrated serving engine.
+
+    Args:
+        layout: decides the class.
+        doubtful: kernels, dtype, link or a model part without evidence: each end is widened by 1.3.
+        amd: an Instinct GPU; its rows are of mid-2024 software.
+    """
+    name = model_class(layout)
+    offline = "dense" if name == "dense" else "moe"
+    static = "amd" if amd else offline
+    ends = {
+        "tpot": spread("tpot", name),
+        "ttft": spread("ttft", name),
+        "tpot_saturated": spread("tpot", "saturated"),
+        "ttft_saturated": spread("ttft", "saturated"),
+        "offline": spread("max", offline),
+        "static": spread("static", static),
+    }
+    return _band(ends, _WIDENING if doubtful else 1.0)
+
+
+def llama_cpp_band(*, doubtful: bool) -> Band:
+    """The band of llama.cpp: rates of one stream and of prefill, turned into times."""
+    decode, prefill = spread("single_stream", "llama_cpp"), spread("prefill", "llama_cpp")
+    tpot, ttft = (1 / decode[1], 1 / decode[0]), (1 / prefill[1], 1 / prefill[0])
+    ends = {
+        "tpot": tpot,
+        "ttft": ttft,
+        "tpot_saturated": tpot,
+        "ttft_saturated": ttft,
+        "offline": decode,
+        "static": decode,
+    }
+    return _band(ends, _WIDENING if doubtful else 1.0)
+
+
+def no_band() -> Band:
+    """The band of an assumption: low, mid and high are one."""
+    names = ("tpot", "ttft", "tpot_saturated", "ttft_saturated", "offline", "static")
+    return _band(dict.fromkeys(names, (1.0, 1.0)), 1.0)
+
+
+def _band(ends: dict[str, tuple[float, float]], widening: float) -> Band:
+    """Ends as multipliers that keep the mid inside."""
+    values = {}
+    for name, (low, high) in ends.items():
+        values[f"{name}_low"] = min(low / widening, 1.0)
+        values[f"{name}_high"] = max(high * widening, 1.0)
+    return Band(**values)

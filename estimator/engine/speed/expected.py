@@ -1,0 +1,96 @@
+"""The expectation of each engine kind, brought into one form: calibrated serving, the ideal roofline, llama.cpp."""
+
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.codes import Binding
+from estimator.engine.forward_pass.llama_cpp import LlamaCpp, llama_cpp_prefill_s, llama_cpp_step_s
+from estimator.engine.forward_pass.operators import Folded
+from estimator.engine.forward_pass.roofline import Floor, floor_prefill_s, step_floor
+from estimator.engine.serving.capacity import Capacity, admitted_sequences
+from estimator.engine.serving.steady_state import Load, offline_tokens_per_s, static_tokens_per_s, steady_state
+from estimator.engine.specs import WorkloadMode
+from estimator.engine.speed.figures import Expected, micro_batch
+
+
+def serving_expected(folded: Folded, load: Load, limits: Capacity, mode: WorkloadMode) -> Expected:
+    """The calibrated steady state of a closed loop, one stream, a batch, one step or the offline maximum."""
+    state = steady_state(folded, load, limits, mode)
+    tokens: Any = 0.0
+    if mode is WorkloadMode.OFFLINE:
+        tokens = offline_tokens_per_s(folded, state)
+    elif mode is WorkloadMode.STATIC_BATCH:
+        tokens = static_tokens_per_s(folded, load, state)
+    return Expected(
+        admitted=state.admitted,
+        decoding=state.decoding,
+        step_s=state.step_s,
+        tpot_s=state.step_s if mode is WorkloadMode.STATIC_BATCH else state.tpot_s,
+        ttft_s=state.ttft_s,
+        queue_s=state.queue_s,
+        prefill_s=state.prefill.one_s,
+        tokens_per_s=tokens,
+        parts=state.parts,
+        cache_read_s=state.cache_read_s,
+    )
+
+
+def ideal_expected(
+    floor: Floor,
+    load: Load,
+    limits: Capacity,
+    mode: WorkloadMode,
+    *,
+    pipeline: Any,
+    prefill_share: Any,
+    decode_share: Any,
+) -> Expected:
+    """The teaching profile: the roofline with a share of the peak, whole sequences, no queue and no overhead."""
+    whole = Capacity(cache_sequences=np.floor(limits.cache_sequences + 1e-9), max_sequences=limits.max_sequences)
+    admitted = admitted_sequences(whole, load.concurrency, mode)
+    micro = micro_batch(admitted, pipeline)
+    least = step_floor(floor, micro, load.context_tokens)
+    step = least.time_s(decode_share)
+    prefill = floor_prefill_s(floor, load.input_tokens - load.cached_tokens, load.cached_tokens, prefill_share)
+    turns = np.maximum(load.concurrency / np.maximum(admitted, 1e-9), 1.0)
+    answer = prefill + (load.output_tokens - 1.0) * step
+    total = admitted / step
+    if mode is WorkloadMode.STATIC_BATCH:
+        turn = prefill * admitted + (load.output_tokens - 1.0) * step
+        total = load.concurrency * load.output_tokens / (turns * turn)
+    return Expected(
+        admitted=admitted,
+        decoding=admitted,
+        step_s=step,
+        tpot_s=step,
+        ttft_s=prefill,
+        queue_s=(turns - 1.0) * answer,
+        prefill_s=prefill,
+        tokens_per_s=total,
+        parts={Binding.MEMORY_BANDWIDTH: least.memory_s, Binding.COMPUTE: least.compute_s / decode_share},
+        busy=False,
+    )
+
+
+def llama_cpp_expected(folded: LlamaCpp, load: Load, limits: Capacity, mode: WorkloadMode) -> Expected:
+    """One stream of llama.cpp; more at once is another engine, which no measurement here describes."""
+    admitted = admitted_sequences(limits, load.concurrency, mode)
+    step = llama_cpp_step_s(folded, load.context_tokens)
+    prefill = llama_cpp_prefill_s(folded, load.input_tokens - load.cached_tokens)
+    answer = prefill + (load.output_tokens - 1.0) * step
+    return Expected(
+        admitted=admitted,
+        decoding=admitted,
+        step_s=step,
+        tpot_s=step,
+        ttft_s=prefill,
+        queue_s=0.0 * answer,
+        prefill_s=prefill,
+        tokens_per_s=load.output_tokens / answer,
+        parts={
+            Binding.MEMORY_BANDWIDTH: step - folded.decode_fixed_s,
+            Binding.OVERHEAD: folded.decode_fixed_s + 0.0 * step,
+        },
+        busy=False,
+    )

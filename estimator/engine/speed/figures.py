@@ -1,0 +1,219 @@
+"""Ceiling and expectation of many rows of one engine kind and mode: seconds, rates, their bands, what binds."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimator.engine.codes import Binding
+from estimator.engine.forward_pass.roofline import (
+    Floor,
+    StepFloor,
+    floor_prefill_compute_s,
+    floor_prefill_memory_s,
+    step_floor,
+)
+from estimator.engine.serving.steady_state import Load
+from estimator.engine.specs import WorkloadMode
+from estimator.engine.speed.bands import Band
+
+Floats = npt.NDArray[np.float64]
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """The middle of the expectation before its band; seconds, sequences and tokens/s.
+
+    `queue_s` is the wait for a free sequence, apart from `ttft_s`. `parts` are the seconds of one step by Binding.
+    """
+
+    admitted: Any
+    decoding: Any
+    step_s: Any
+    tpot_s: Any
+    ttft_s: Any
+    queue_s: Any
+    prefill_s: Any
+    tokens_per_s: Any
+    parts: dict[Binding, Any]
+    cache_read_s: Any = 0.0
+    busy: bool = True
+
+
+def micro_batch(sequences: Any, pipeline: Any) -> Any:
+    """Sequences of one micro-batch: a batch is cut into as many as there are pipeline stages, never below one."""
+    return sequences / np.minimum(pipeline, np.maximum(sequences, 1.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What nothing is faster than: one step, one token, one prompt; and the products of a prompt, in seconds."""
+
+    step: StepFloor
+    tpot_s: Any
+    ttft_s: Any
+    prompt_compute_s: Any
+
+    def busy_tpot_s(self, others: Any, output_tokens: Any) -> Any:
+        """Least mean time per token when `others` prompts are prefilled on the same GPUs while a sequence decodes."""
+        return np.maximum(self.step.memory_s, self.step.compute_s + others / output_tokens * self.prompt_compute_s)
+
+
+def bounds_of(floor: Floor, load: Load, sequences: Any, *, pipeline: Any) -> Bounds:
+    """The physical bounds of rows whose micro-batch holds `sequences`.
+
+    Pipeline stages may work on one prompt's pieces at once, so that a prompt takes 1/pp of its work.
+    """
+    new, cached = load.input_tokens - load.cached_tokens, load.cached_tokens
+    step = step_floor(floor, sequences, load.context_tokens)
+    prompt = floor_prefill_compute_s(floor, new, cached) / pipeline
+    reading = floor_prefill_memory_s(floor, new, cached) / pipeline
+    return Bounds(step=step, tpot_s=step.time_s(), ttft_s=np.maximum(reading, prompt), prompt_compute_s=prompt)
+
+
+def ceiling_columns(bounds: Bounds, load: Load, total: Any, *, gpus: Any) -> Columns:
+    """The ceiling of each row, with as many sequences a step as the expectation decodes; `total` is tokens/s."""
+    e2e = bounds.ttft_s + (load.output_tokens - 1.0) * bounds.tpot_s
+    return metric_columns(bounds.ttft_s, bounds.tpot_s, e2e, total, load.output_tokens, gpus, side="ceiling")
+
+
+def closed_columns(
+    expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any, mode: WorkloadMode
+) -> Columns:
+    """Ceiling and expectation of a mode without arrivals, the expectation never faster than the ceiling.
+
+    Ends of end-to-end times are `ttft end + (n − 1) · tpot end`; rates take the reciprocal ends.
+    """
+    saturated = np.zeros(np.shape(expected.step_s), dtype=bool)
+    if mode is not WorkloadMode.OFFLINE:
+        saturated = load.concurrency > expected.admitted * (1.0 + 1e-9)
+    if np.any(saturated):
+        band = _saturated_band(band, saturated)
+    columns: Columns = {
+        "saturated": saturated,
+        "effective_concurrency": expected.admitted,
+        "decoding_sequences": expected.decoding,
+        "prefill_s": np.maximum(expected.prefill_s, bounds.ttft_s),
+        "step_s": np.maximum(expected.step_s, bounds.tpot_s),
+        "step_cache_s": expected.cache_read_s,
+    }
+    columns |= binding_columns(expected.parts, saturated)
+    if mode in (WorkloadMode.OFFLINE, WorkloadMode.DECODE_STEP):
+        columns |= ceiling_columns(bounds, load, expected.admitted / bounds.tpot_s, gpus=gpus)
+        if mode is WorkloadMode.OFFLINE:
+            return columns | _offline(expected, bounds, load, band, gpus=gpus)
+        return columns | _one_step(columns["step_s"], expected, bounds, band, gpus=gpus)
+    e2e = bounds.ttft_s + (load.output_tokens - 1.0) * bounds.tpot_s
+    columns |= ceiling_columns(bounds, load, expected.admitted * load.output_tokens / e2e, gpus=gpus)
+    if mode is WorkloadMode.STATIC_BATCH:
+        return columns | _static(expected, bounds, load, band, gpus=gpus)
+    return columns | _online(expected, bounds, load, band, gpus=gpus)
+
+
+def _saturated_band(band: Band, saturated: Any) -> Band:
+    return replace(
+        band,
+        tpot_low=np.where(saturated, band.tpot_saturated_low, band.tpot_low),
+        tpot_high=np.where(saturated, band.tpot_saturated_high, band.tpot_high),
+        ttft_low=np.where(saturated, band.ttft_saturated_low, band.ttft_low),
+        ttft_high=np.where(saturated, band.ttft_saturated_high, band.ttft_high),
+    )
+
+
+def _sides(band: Band) -> tuple[tuple[str, Any, Any], ...]:
+    """Side, multiplier of TTFT, multiplier of TPOT."""
+    return (
+        ("mid", 1.0, 1.0),
+        ("low", band.ttft_low, band.tpot_low),
+        ("high", band.ttft_high, band.tpot_high),
+    )
+
+
+def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
+    """A closed loop: `total = admitted · output / e2e inside the engine`; the wait for a place is in TTFT alone."""
+    least = bounds.tpot_s
+    if expected.busy:
+        least = bounds.busy_tpot_s(np.maximum(expected.decoding - 1.0, 0.0), load.output_tokens)
+    tpot = np.maximum(expected.tpot_s, least)
+    under_way = expected.admitted * load.output_tokens
+    columns: Columns = {}
+    for side, first, each in _sides(band):
+        inside = np.maximum(expected.ttft_s * first, bounds.ttft_s)
+        tpot_end = np.maximum(tpot * each, bounds.tpot_s)
+        decoding = (load.output_tokens - 1.0) * tpot_end
+        total = under_way / (inside + decoding)
+        ttft_end = inside + expected.queue_s * first
+        columns |= metric_columns(ttft_end, tpot_end, ttft_end + decoding, total, load.output_tokens, gpus, side=side)
+    return columns
+
+
+def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
+    """A batch that starts and ends together: its rate has its own band, its time is `C · output / rate`."""
+    tpot = np.maximum(expected.tpot_s, bounds.tpot_s)
+    ttft = np.maximum(expected.ttft_s + expected.queue_s, bounds.ttft_s)
+    rates = {"mid": 1.0, "low": band.static_high, "high": band.static_low}
+    most = expected.admitted * load.output_tokens / (bounds.ttft_s + (load.output_tokens - 1.0) * bounds.tpot_s)
+    columns: Columns = {}
+    for side, first, each in _sides(band):
+        total = np.minimum(expected.tokens_per_s * rates[side], most)
+        time = load.concurrency * load.output_tokens / total
+        ttft_end, tpot_end = np.maximum(ttft * first, bounds.ttft_s), np.maximum(tpot * each, bounds.tpot_s)
+        columns |= metric_columns(ttft_end, tpot_end, time, total, load.output_tokens, gpus, side=side)
+    return columns
+
+
+def _offline(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
+    """Maximum throughput: a queue that never empties, so that neither TTFT nor end-to-end time is a property of it."""
+    others = expected.admitted if expected.busy else 0.0
+    least = bounds.busy_tpot_s(others, load.output_tokens)
+    bound = expected.admitted / least
+    middle = np.minimum(expected.tokens_per_s, bound)
+    unsaid = np.full(np.shape(middle), np.nan)
+    columns: Columns = {}
+    for side, ratio in (("mid", 1.0), ("low", band.offline_high), ("high", band.offline_low)):
+        total = np.minimum(middle * ratio, bound)
+        tpot = np.maximum(expected.tpot_s, least) * (middle / total)
+        columns |= metric_columns(unsaid, tpot, unsaid, total, load.output_tokens, gpus, side=side)
+    return columns
+
+
+def _one_step(step: Any, expected: Expected, bounds: Bounds, band: Band, *, gpus: Any) -> Columns:
+    """One decode step: no first token, no request."""
+    unsaid = np.full(np.shape(step), np.nan)
+    columns: Columns = {}
+    for side, _, each in _sides(band):
+        tpot = np.maximum(step * each, bounds.tpot_s)
+        columns |= metric_columns(unsaid, tpot, unsaid, expected.admitted / tpot, unsaid, gpus, side=side)
+    return columns
+
+
+_RATE_SIDE = {"low": "high", "high": "low", "mid": "mid", "ceiling": "ceiling"}
+
+
+def metric_columns(ttft: Any, tpot: Any, e2e: Any, total: Any, output: Any, gpus: Any, *, side: str) -> Columns:
+    """Columns of one end: the low end of a time is the high end of a rate."""
+    rate = _RATE_SIDE[side]
+    return {
+        f"ttft_s_{side}": ttft,
+        f"tpot_s_{side}": tpot,
+        f"e2e_s_{side}": e2e,
+        f"tokens_per_s_per_user_{rate}": 1.0 / tpot,
+        f"tokens_per_s_total_{rate}": total,
+        f"tokens_per_s_per_gpu_{rate}": total / gpus,
+        f"requests_per_s_{rate}": total / output,
+    }
+
+
+def binding_columns(parts: dict[Binding, Any], saturated: Any) -> Columns:
+    """The largest part of a step; the KV cache where it, not the step, limits."""
+    names = list(parts)
+    best, code = parts[names[0]], np.full(np.shape(parts[names[0]]), int(names[0]), dtype=np.int8)
+    for name in names[1:]:
+        larger = parts[name] > best
+        best = np.where(larger, parts[name], best)
+        code = np.where(larger, np.int8(name), code)
+    columns: Columns = {f"step_{name.label}_s": value for name, value in parts.items()}
+    columns["binding_term"] = np.where(saturated, np.int8(Binding.KV_CACHE), code)
+    return columns

@@ -1,0 +1,76 @@
+"""Figures of open load: the mean and percentiles of TTFT at a rate, with bands and ceiling."""
+
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.codes import Binding
+from estimator.engine.forward_pass.operators import Folded, decode_linear_s, step_parts_s
+from estimator.engine.forward_pass.roofline import Floor, step_floor
+from estimator.engine.serving.open_loop import Pace, open_state
+from estimator.engine.serving.steady_state import Load
+from estimator.engine.speed.bands import Band
+from estimator.engine.speed.figures import (
+    Columns,
+    binding_columns,
+    bounds_of,
+    ceiling_columns,
+    metric_columns,
+    micro_batch,
+)
+
+
+def open_columns(
+    pace: Pace,
+    floor: Floor,
+    load: Load,
+    band: Band,
+    *,
+    places: Any,
+    requests_per_s: Any,
+    variation: Any,
+    gpus: Any,
+    folded: Folded | None,
+) -> Columns:
+    """Columns of each row under open load; TTFT and end-to-end times are NaN where the queue grows.
+
+    The throughput is the rate itself while it is stable, and what the replica can serve beyond.
+    """
+    state = open_state(pace, load, places, requests_per_s, variation)
+    grows = state.utilization >= 1.0
+    served = np.minimum(np.asarray(requests_per_s, dtype=np.float64), state.max_stable_requests_per_s)
+    micro = micro_batch(np.maximum(state.decoding, 1.0), pace.pipeline)
+    bounds = bounds_of(floor, load, micro, pipeline=pace.pipeline)
+    least, least_tpot, least_ttft = bounds.step, bounds.tpot_s, bounds.ttft_s
+    full = places / step_floor(floor, micro_batch(places, pace.pipeline), load.context_tokens).time_s()
+    columns = ceiling_columns(bounds, load, full, gpus=gpus)
+    waits = np.where(grows[..., None], np.nan, state.waits_s)
+    tpot = np.maximum(state.tpot_s, least_tpot)
+    for side, first, each in (
+        ("mid", 1.0, 1.0),
+        ("low", band.ttft_low, band.tpot_low),
+        ("high", band.ttft_high, band.tpot_high),
+    ):
+        ttft_end = np.maximum((state.base_ttft_s + waits[..., 0]) * first, least_ttft)
+        tpot_end = np.maximum(tpot * each, least_tpot)
+        e2e = ttft_end + (load.output_tokens - 1.0) * tpot_end
+        total = served * load.output_tokens
+        columns |= metric_columns(ttft_end, tpot_end, e2e, total, load.output_tokens, gpus, side=side)
+    for place, percentile in enumerate((50, 90, 95, 99), start=1):
+        columns[f"ttft_s_p{percentile}"] = np.maximum(state.base_ttft_s + waits[..., place], least_ttft)
+    columns["utilization"] = state.utilization
+    columns["max_stable_requests_per_s"] = state.max_stable_requests_per_s
+    columns["effective_concurrency"] = np.minimum(served * (state.base_ttft_s + load.output_tokens * tpot), places)
+    columns["decoding_sequences"] = state.decoding
+    columns["prefill_s"] = np.maximum(pace.prefill_s, least_ttft)
+    columns["step_s"] = np.maximum(state.step_s, least_tpot)
+    columns["saturated"] = grows
+    if folded is not None:
+        _, parts, cache = step_parts_s(folded, micro, decode_linear_s(folded, load.context_tokens))
+        columns["step_cache_s"] = cache
+    else:
+        parts = {
+            Binding.MEMORY_BANDWIDTH: least.memory_s,
+            Binding.COMPUTE: least.compute_s,
+        }
+    return columns | binding_columns(parts, grows)

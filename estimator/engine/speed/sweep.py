@@ -1,0 +1,346 @@
+"""Many rows at once: ceiling, expectation and what binds, as columns. The scalar endpoint calls the same function.
+
+Columns of `Sweep.evaluate` (float64 unless said otherwise, NaN where a figure is not said):
+
+| column | unit | meaning |
+|---|---|---|
+| `ttft_s_low/mid/high/ceiling`, `tpot_s_…`, `e2e_s_…` | s | times; open loop: mean TTFT |
+| `tokens_per_s_per_user_…`, `…_total_…`, `…_per_gpu_…`, `requests_per_s_…` | 1/s | rates; low is the slow end |
+| `max_sequences` | sequences | what the KV cache and the engine admit, rounded down |
+| `effective_concurrency`, `decoding_sequences` | sequences | inside the engine; decoding at a time |
+| `prefill_s`, `step_s` | s | one prompt alone; one decode step |
+| `step_memory_bandwidth_s`, `step_compute_s`, `step_interconnect_s`, `step_overhead_s` | s | parts of a step; add up |
+| `step_cache_s` | s | reading the KV cache, inside memory bandwidth |
+| `ttft_s_p50/p90/p95/p99` | s | open loop only |
+| `utilization`, `max_stable_requests_per_s` | 1, 1/s | open loop only |
+| `saturated` | bool | more concurrency asked for than admitted |
+| `binding_term`, `reason` | int8 | codes of `codes.Binding` and `codes.Reason` |
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from estimator.engine.codes import MODE_CODES, MODES, Reason
+from estimator.engine.forward_pass.llama_cpp import LlamaCpp
+from estimator.engine.forward_pass.operators import Folded
+from estimator.engine.forward_pass.roofline import Floor
+from estimator.engine.serving.capacity import Capacity, Storage, capacity
+from estimator.engine.serving.open_loop import ideal_pace, serving_pace
+from estimator.engine.serving.steady_state import Load, context_tokens, prefix_tokens
+from estimator.engine.specs import WorkloadMode
+from estimator.engine.speed.bands import Band
+from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
+from estimator.engine.speed.figures import Columns, bounds_of, closed_columns, micro_batch
+from estimator.engine.speed.open_figures import open_columns
+from estimator.engine.speed.prepared import PreparedKey
+from estimator.engine.speed.stacking import stack, take
+
+CHUNK_ROWS = 8192
+# Shorter blocks of one key cost more in loop starts than gathering their constants does.
+_SHORTEST_BLOCK = 32
+
+_TIMES = ("ttft_s", "tpot_s", "e2e_s")
+_RATES = ("tokens_per_s_per_user", "tokens_per_s_total", "tokens_per_s_per_gpu", "requests_per_s")
+EXPECTED_COLUMNS = tuple(f"{name}_{side}" for name in (*_TIMES, *_RATES) for side in ("low", "mid", "high"))
+CEILING_COLUMNS = tuple(f"{name}_ceiling" for name in (*_TIMES, *_RATES))
+STATE_COLUMNS = (
+    "effective_concurrency",
+    "decoding_sequences",
+    "prefill_s",
+    "step_s",
+    "step_memory_bandwidth_s",
+    "step_compute_s",
+    "step_interconnect_s",
+    "step_overhead_s",
+    "step_cache_s",
+)
+OPEN_COLUMNS = (
+    *(f"ttft_s_p{percentile}" for percentile in (50, 90, 95, 99)),
+    "utilization",
+    "max_stable_requests_per_s",
+)
+FLOAT_COLUMNS = (*EXPECTED_COLUMNS, *CEILING_COLUMNS, *STATE_COLUMNS, "max_sequences", *OPEN_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Loads to evaluate: arrays of shape (rows,), or scalars that hold for all.
+
+    `key` is the place in the prepared keys, `mode` the code of the workload mode (`codes.MODE_CODES`). Missing context,
+    rate and so on are NaN; the context then is `input + output / 2`.
+    """
+
+    key: Any
+    mode: Any
+    input_tokens: Any
+    output_tokens: Any
+    concurrency: Any
+    context_tokens: Any = np.nan
+    prefix_cache_hit_rate: Any = 0.0
+    requests_per_s: Any = np.nan
+    burstiness_cv: Any = 1.0
+
+    def __len__(self) -> int:
+        return max(np.size(getattr(self, name)) for name in self.__slots__)
+
+    def part(self, index: Any) -> "Rows":
+        """The rows at an index or slice; scalars stay."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return Rows(**{name: value[index] if np.ndim(value) else value for name, value in values.items()})
+
+    def shaped(self, shape: tuple[int, ...]) -> "Rows":
+        """The rows as an array of this shape; scalars stay."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return Rows(**{name: value.reshape(shape) if np.ndim(value) else value for name, value in values.items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    """Per key: GPUs and stages of a replica, shares of the ideal profile, whether KV settings are defaults."""
+
+    gpus: Any
+    pipeline: Any
+    prefill_share: Any
+    decode_share: Any
+    kv_settings_assumed: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stack:
+    """Keys of one kind as arrays; `model` is what the kind's expectation needs."""
+
+    ceiling: Floor
+    store: Storage
+    band: Band
+    settings: _Settings
+    model: Folded | Floor | LlamaCpp | None
+
+
+class Sweep:
+    """Prepared keys stacked once; `evaluate` then costs only elementwise arithmetic, in chunks of a fixed size."""
+
+    def __init__(self, prepared: Sequence[PreparedKey]) -> None:
+        kinds = sorted({key.kind for key in prepared})
+        self._kinds = kinds
+        self._kind_of_key = np.array([kinds.index(key.kind) for key in prepared], dtype=np.intp)
+        self._place_in_kind = np.zeros(len(prepared), dtype=np.intp)
+        self._stacks: list[_Stack] = []
+        for code in range(len(kinds)):
+            members = [place for place, kind in enumerate(self._kind_of_key) if kind == code]
+            self._place_in_kind[members] = np.arange(len(members))
+            self._stacks.append(_stacked([prepared[place] for place in members]))
+
+    def evaluate(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+        """Columns of all rows; memory beyond the columns themselves does not grow with the rows."""
+        count = len(rows)
+        out: dict[str, npt.NDArray[Any]] = {name: np.empty(count) for name in FLOAT_COLUMNS}
+        out["saturated"] = np.zeros(count, dtype=bool)
+        out["binding_term"] = np.zeros(count, dtype=np.int8)
+        out["reason"] = np.zeros(count, dtype=np.int8)
+        start = 0
+        while start < count:
+            window = slice(start, _chunk_end(rows, start, count))
+            self._chunk(rows.part(window), {name: column[window] for name, column in out.items()})
+            start = window.stop
+        return out
+
+    def chunks(self, rows: Rows, size: int = CHUNK_ROWS) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        """The same columns, `size` rows at a time, so that a caller never holds more."""
+        for start in range(0, len(rows), size):
+            yield self.evaluate(rows.part(slice(start, start + size)))
+
+    def _chunk(self, rows: Rows, out: dict[str, npt.NDArray[Any]]) -> None:
+        count = len(next(iter(out.values())))
+        keys = np.broadcast_to(np.asarray(rows.key, dtype=np.intp), (count,))
+        modes = np.broadcast_to(np.asarray(rows.mode, dtype=np.intp), (count,))
+        combined = self._kind_of_key[keys] * len(MODES) + modes
+        first = combined[0]
+        if np.all(combined == first):
+            self._group(rows, int(first), keys, slice(0, count), out)
+            return
+        for value in np.unique(combined):
+            index = np.flatnonzero(combined == value)
+            self._group(rows.part(index), int(value), keys[index], index, out)
+
+    def _group(
+        self, rows: Rows, combined: int, keys: npt.NDArray[np.intp], where: Any, out: dict[str, npt.NDArray[Any]]
+    ) -> None:
+        """Rows of one kind and mode; blocks of equal length with one key each broadcast instead of gathering."""
+        kind, mode = self._kinds[combined // len(MODES)], MODES[combined % len(MODES)]
+        count, block = len(keys), _block_length(keys)
+        place = self._place_in_kind[keys[::block]]
+        shape = (count // block, block) if 1 < block < count else (count,)
+        gathered = take(self._stacks[combined // len(MODES)], place[:, None] if len(shape) > 1 else place)
+        with np.errstate(all="ignore"):
+            columns = _columns(gathered, _load(rows.shaped(shape), mode), rows.shaped(shape), kind, mode)
+        for name in (*FLOAT_COLUMNS, "saturated", "binding_term", "reason"):
+            value = columns.get(name, np.nan)
+            if len(shape) > 1 and np.ndim(value):
+                value = np.broadcast_to(value, shape).reshape(count)
+            out[name][where] = value
+
+
+def _chunk_end(rows: Rows, start: int, count: int) -> int:
+    """End of a chunk, put where the key changes if it does in the second half: chunks then hold whole blocks."""
+    end = min(start + CHUNK_ROWS, count)
+    if end == count or not np.ndim(rows.key):
+        return end
+    key = rows.key[start : end + 1]
+    changes = np.flatnonzero(key[1:] != key[:-1])
+    return start + int(changes[-1]) + 1 if len(changes) and changes[-1] > CHUNK_ROWS // 2 else end
+
+
+def _block_length(keys: npt.NDArray[np.intp]) -> int:
+    """Rows of each block of one key if all are equally long and worth it, the row count if there is one key, else 1."""
+    count = len(keys)
+    changes = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    if not len(changes):
+        return count
+    block = int(changes[0])
+    even = count % block == 0 and len(changes) == count // block - 1
+    if block >= _SHORTEST_BLOCK and even and np.array_equal(changes, np.arange(block, count, block)):
+        return block
+    return 1
+
+
+def _stacked(keys: Sequence[PreparedKey]) -> _Stack:
+    models = [key.serving or key.ideal or key.llama_cpp for key in keys if not key.unsupported]
+    return _Stack(
+        ceiling=stack([key.ceiling for key in keys]),
+        store=stack([key.store for key in keys]),
+        band=stack([key.band for key in keys]),
+        settings=stack([_settings(key) for key in keys]),
+        model=stack(models) if models else None,
+    )
+
+
+def _settings(prepared: PreparedKey) -> _Settings:
+    key = prepared.key
+    ideal = key.engine.ideal
+    return _Settings(
+        gpus=float(key.parallelism.gpus),
+        pipeline=float(key.parallelism.pp),
+        prefill_share=ideal.prefill_compute_efficiency if ideal else 1.0,
+        decode_share=ideal.decode_compute_efficiency if ideal else 1.0,
+        kv_settings_assumed=float(key.kv_settings_assumed),
+    )
+
+
+def _load(rows: Rows, mode: WorkloadMode) -> Load:
+    inputs, outputs = np.asarray(rows.input_tokens, float), np.asarray(rows.output_tokens, float)
+    context = np.asarray(rows.context_tokens, float)
+    mean = context_tokens(inputs, outputs)
+    concurrency = np.ones(()) if mode is WorkloadMode.SINGLE_STREAM else np.asarray(rows.concurrency, float)
+    return Load(
+        input_tokens=inputs,
+        output_tokens=np.maximum(outputs, 1.0),
+        concurrency=np.maximum(concurrency, 1.0),
+        context_tokens=np.where(np.isnan(context), mean, context) if np.any(~np.isnan(context)) else mean,
+        cached_tokens=prefix_tokens(inputs, rows.prefix_cache_hit_rate) if np.any(rows.prefix_cache_hit_rate) else 0.0,
+    )
+
+
+def _columns(keys: _Stack, load: Load, rows: Rows, kind: str, mode: WorkloadMode) -> Columns:
+    settings = keys.settings
+    reserved = 0.0 if mode is WorkloadMode.DECODE_STEP else load.output_tokens
+    limits = capacity(keys.store, load.context_tokens, reserved)
+    if kind == "ideal":
+        limits = Capacity(cache_sequences=np.floor(limits.cache_sequences + 1e-9), max_sequences=limits.max_sequences)
+    places = np.minimum(limits.cache_sequences, limits.max_sequences)
+    if mode is WorkloadMode.OPEN_LOOP and kind in ("serving", "ideal"):
+        return _open(keys, load, rows, places, kind)
+    columns = _closed(keys, load, limits, kind, mode)
+    columns["max_sequences"] = np.floor(places + 1e-9)
+    return _withhold(columns, places, settings.kv_settings_assumed, kind, load, mode)
+
+
+def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: WorkloadMode) -> Columns:
+    settings, model = keys.settings, keys.model
+    if isinstance(model, Folded):
+        expected = serving_expected(model, load, limits, mode)
+    elif isinstance(model, LlamaCpp):
+        expected = llama_cpp_expected(model, load, limits, mode)
+    else:
+        # Without an expectation the ceiling is evaluated at what is asked for and fits.
+        shares = (settings.prefill_share, settings.decode_share)
+        expected = ideal_expected(
+            model if isinstance(model, Floor) else keys.ceiling,
+            load,
+            limits,
+            mode,
+            pipeline=settings.pipeline,
+            prefill_share=shares[0],
+            decode_share=shares[1],
+        )
+    micro = micro_batch(expected.decoding, settings.pipeline)
+    bounds = bounds_of(keys.ceiling, load, micro, pipeline=settings.pipeline)
+    return closed_columns(expected, bounds, load, keys.band, gpus=settings.gpus, mode=mode)
+
+
+def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Columns:
+    settings = keys.settings
+    if isinstance(keys.model, Folded):
+        pace = serving_pace(keys.model, load)
+    else:
+        floor = keys.model if isinstance(keys.model, Floor) else keys.ceiling
+        pace = ideal_pace(
+            floor,
+            load,
+            pipeline=settings.pipeline,
+            prefill_share=settings.prefill_share,
+            decode_share=settings.decode_share,
+        )
+    columns = open_columns(
+        pace,
+        keys.ceiling,
+        load,
+        keys.band,
+        places=places,
+        requests_per_s=rows.requests_per_s,
+        variation=rows.burstiness_cv,
+        gpus=settings.gpus,
+        folded=keys.model if isinstance(keys.model, Folded) else None,
+    )
+    columns["max_sequences"] = np.floor(places + 1e-9)
+    reason = np.where(columns["utilization"] >= 1.0, np.int8(Reason.QUEUE_GROWS), np.int8(Reason.NONE))
+    return _blank(columns, places < 1.0, reason)
+
+
+def _withhold(
+    columns: Columns, places: Any, kv_settings_assumed: Any, kind: str, load: Load, mode: WorkloadMode
+) -> Columns:
+    """Blanks what cannot be said: no room, no measured kernels, a queue whose length hangs on assumed settings."""
+    reason = np.full(np.shape(columns["saturated"]), np.int8(Reason.NONE))
+    if mode is WorkloadMode.OFFLINE:
+        reason = np.full(np.shape(reason), np.int8(Reason.NO_QUEUE))
+    queueing = columns["saturated"] & (kv_settings_assumed > 0.0) & (mode is WorkloadMode.CLOSED_LOOP)
+    if np.any(queueing):
+        for name in ("ttft_s", "e2e_s"):
+            for side in ("low", "mid", "high"):
+                columns[f"{name}_{side}"] = np.where(queueing, np.nan, columns[f"{name}_{side}"])
+        reason = np.where(queueing, np.int8(Reason.KV_SETTINGS_ASSUMED), reason)
+    unsupported = kind == "none" or (kind == "llama_cpp" and mode is WorkloadMode.OPEN_LOOP)
+    missing = np.asarray(unsupported) | ((kind == "llama_cpp") & (load.concurrency > 1.0))
+    return _blank(columns, places < 1.0, np.where(missing, np.int8(Reason.MISSING_FIGURE), reason), missing)
+
+
+def _blank(columns: Columns, no_room: Any, reason: Any, missing: Any = False) -> Columns:
+    columns["reason"] = np.where(no_room, np.int8(Reason.DOES_NOT_FIT), reason)
+    blank = no_room | missing
+    if np.any(blank):
+        for name in (*EXPECTED_COLUMNS, *STATE_COLUMNS, *OPEN_COLUMNS):
+            if name in columns:
+                columns[name] = np.where(blank, np.nan, columns[name])
+        if np.any(no_room):
+            for name in CEILING_COLUMNS:
+                columns[name] = np.where(no_room, np.nan, columns[name])
+    return columns
+
+
+def mode_code(mode: WorkloadMode) -> int:
+    """The code of a mode in `Rows.mode`."""
+    return MODE_CODES[mode]

@@ -1,0 +1,100 @@
+"""Work of a whole replica: FLOPs and bytes of one prompt and of one decode step, whatever the split over GPUs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.architecture.spec import Architecture, AttentionKind
+from estimator.engine.forward_pass.flops import active_parameters, attention_flops_per_token
+from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, floor_prefill_memory_s, ideal_floor, step_floor
+from estimator.engine.forward_pass.traffic import rank_layout
+from estimator.engine.specs import Parallelism
+from estimator.engine.speed.prepared import PreparedKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """FLOPs and bytes; arithmetic intensity is their ratio."""
+
+    flops: float
+    bytes: float
+
+    @property
+    def intensity_flops_per_byte(self) -> float:
+        """FLOPs per byte."""
+        return self.flops / self.bytes
+
+
+def decode_work(prepared: PreparedKey, *, sequences: float, context_tokens: float) -> Work:
+    """One decode step of `sequences` sequences over `context_tokens` cached tokens each.
+
+    FLOPs `B·(2·N + Σ layers · attention · min(context, window))`, N the active parameters that products touch (all
+    active ones for `ideal`, as the source documents count); bytes are weights touched and cache, each once.
+    """
+    key = prepared.key
+    attention = _attention_flops(key.architecture, context_tokens, absorbed=prepared.ideal is None)
+    return Work(
+        flops=sequences * (2.0 * _parameters(prepared) + attention),
+        bytes=float(step_floor(_whole(prepared), sequences, context_tokens).memory_s)
+        * key.gpu.memory_bandwidth_bytes_per_s,
+    )
+
+
+def prefill_work(prepared: PreparedKey, *, new_tokens: float, cached_tokens: float = 0.0) -> Work:
+    """One prompt of `new_tokens` behind `cached_tokens`; causal attention, the head on the last position only.
+
+    For `ideal` the source documents' `2·N·L + 2·L²·layers·width`.
+    """
+    key = prepared.key
+    counts = active_parameters(key.architecture)
+    linear = 2.0 * _parameters(prepared) * new_tokens
+    if prepared.ideal is None:
+        linear -= 2.0 * counts.head * max(new_tokens - 1.0, 0.0)
+    end = new_tokens + cached_tokens
+    attention = 0.0
+    for group in key.architecture.layer_groups:
+        if group.attention is not None:
+            window = float(_window(group.attention))
+            pairs = _pairs(end, window) - _pairs(cached_tokens, window)
+            attention += group.layers * attention_flops_per_token(group.attention, absorbed=False) * pairs
+    reading = float(floor_prefill_memory_s(_whole(prepared), new_tokens, cached_tokens))
+    return Work(flops=linear + attention, bytes=reading * key.gpu.memory_bandwidth_bytes_per_s)
+
+
+def _parameters(prepared: PreparedKey) -> float:
+    counts = active_parameters(prepared.key.architecture)
+    return counts.active if prepared.ideal is not None else counts.active_matrix
+
+
+def _attention_flops(architecture: Architecture, context_tokens: float, *, absorbed: bool) -> float:
+    total = 0.0
+    for group in architecture.layer_groups:
+        if group.attention is not None:
+            seen = min(context_tokens, float(_window(group.attention)))
+            total += group.layers * attention_flops_per_token(group.attention, absorbed=absorbed) * seen
+            index = 2.0 * group.attention.index_heads * group.attention.index_head_dim
+            total += group.layers * index * context_tokens
+    return total
+
+
+def _window(attention: Any) -> float:
+    if attention.kind is AttentionKind.SPARSE_LATENT and attention.index_top_k:
+        return float(attention.index_top_k)
+    return float(attention.window_tokens or np.inf)
+
+
+def _pairs(tokens: float, window: float) -> float:
+    near = min(tokens, window)
+    return tokens * near - near * near / 2.0
+
+
+def _whole(prepared: PreparedKey) -> Floor:
+    """The roofline of the model on one GPU of its kind, where bytes are those of the whole replica."""
+    key = prepared.key
+    one = Parallelism()
+    layout = prepared.layout if key.parallelism == one else None
+    layout = layout or rank_layout(key.architecture, key.gpu, key.precision, one)
+    if prepared.ideal is not None:
+        return ideal_floor(key.architecture, key.gpu, key.precision, one, layout)
+    return prepared.ceiling if key.parallelism == one else ceiling_floor(layout, key.gpu)
