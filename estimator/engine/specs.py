@@ -165,6 +165,7 @@ class LlamaCppConstants:
     """Constants of the llama.cpp class: single stream, layers split over GPUs (03-engine 1.5).
 
     The share of bandwidth that weight reads reach is `eta / (1 + BW / bw0)`, apart for 16-bit and 4-bit files.
+    `prefill_score_bytes` is the traffic of one attention score of a prompt where attention is not one fused kernel.
     """
 
     eta_16bit: float = 1.56
@@ -183,6 +184,7 @@ class LlamaCppConstants:
     geforce_prefill_factor: float = 2.0
     prefill_micro_batch_tokens: int = 512
     split_prefill_exponent: float = 0.8
+    prefill_score_bytes: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("eta_16bit", "eta_4bit", "apple_eta_factor", "kv_bandwidth_efficiency"):

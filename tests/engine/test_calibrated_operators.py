@@ -14,9 +14,10 @@ from estimator.engine.forward_pass.kernel_tables import (
     KernelRow,
 )
 from estimator.engine.forward_pass.kernels import attention_row, expert_row, gemm_row
+from estimator.engine.forward_pass.llama_cpp import fold_llama_cpp, llama_cpp_prefill_s
 from estimator.engine.forward_pass.operators import decode_linear_s, decode_pass_s, fold
 from estimator.engine.forward_pass.traffic import rank_layout
-from estimator.engine.specs import Gpu, Parallelism, Precision, ServingConstants
+from estimator.engine.specs import Gpu, LlamaCppConstants, Parallelism, Precision, ServingConstants
 from tests.engine.shapes import from_shape
 
 GQA = {"L": 80, "d": 8192, "hq": 64, "hkv": 8, "dh": 128, "ff": 28672, "V": 32000, "gated": 1, "tied": 0}
@@ -80,3 +81,15 @@ def test_kernels_that_do_not_share_a_head_read_the_cache_once_for_each_query_hea
 def test_multi_head_attention_has_nothing_to_share():
     many = {**GQA, "hkv": 64}
     assert step(1.0, shape=many) == pytest.approx(step(0.0, shape=many), rel=1e-12)
+
+
+def test_scores_of_a_long_prompt_pass_through_memory_on_cuda_but_not_on_apple():
+    constants = LlamaCppConstants(prefill_score_bytes=10.0)
+    shape = from_shape({**GQA, "L": 32})
+    for family, extra in (("ada", 32 * 64 * 10.0 * 8192.0**2 / 3.35e12), ("apple", 0.0)):
+        gpu = dataclasses.replace(GPU, kernel_family=family)
+        layout = rank_layout(shape, gpu, Precision(), Parallelism())
+        with_scores = fold_llama_cpp(shape, layout, gpu, Precision(), constants)
+        without = fold_llama_cpp(shape, layout, gpu, Precision(), LlamaCppConstants())
+        gain = llama_cpp_prefill_s(with_scores, 8192.0) - llama_cpp_prefill_s(without, 8192.0)
+        assert gain == pytest.approx(extra, rel=1e-9)

@@ -66,6 +66,9 @@ def fold_llama_cpp(
     peak *= constants.geforce_prefill_factor if _GEFORCE.search(gpu.slug) else 1.0
     cache = bandwidth * constants.kv_bandwidth_efficiency
     width = sum(group.layers * group.prefill_width for group in layout.caches)
+    # Scores of a prompt pass through memory on CUDA builds of 2024; Apple's rows show no such cost.
+    heads = 0 if apple else sum(g.layers * g.attention.query_heads for g in architecture.layer_groups if g.attention)
+    score_s = heads * constants.prefill_score_bytes / bandwidth
     return LlamaCpp(
         decode_fixed_s=layers * (constants.layer_s_apple if apple else constants.layer_s_cuda)
         + (gpus - 1) * constants.split_hop_s,
@@ -74,7 +77,7 @@ def fold_llama_cpp(
         cache_read_s=tuple(g.layers * g.read_bytes_per_token / cache for g in layout.caches) or (0.0,),
         prefill_fixed_s=layers * constants.prefill_layer_s,
         prefill_token_s=2.0 * (counts.active_matrix - counts.head) / peak,
-        prefill_square_s=2.0 * width / peak,
+        prefill_square_s=2.0 * width / peak + score_s,
         gpus=float(gpus),
         micro_batch_tokens=float(constants.prefill_micro_batch_tokens),
         split_exponent=constants.split_prefill_exponent,
