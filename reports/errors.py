@@ -28,10 +28,6 @@ class LeaseLostError(Exception):
     """Another worker has the work now, or a person cancelled it: stop without a trace."""
 
 
-class StopRequested(BaseException):
-    """The worker is asked to stop: give the attempt back and end."""
-
-
 def explain(error: BaseException) -> tuple[str, str]:
     """Code and text of an error for its reader; an unknown one gets a reference that finds it in the log."""
     if isinstance(error, ReportError):

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from reports import claims, conf, findings, tables
 from reports.choices import State
 from reports.claims import Claim
-from reports.errors import LeaseLostError, ReportError, StopRequested, explain
+from reports.errors import LeaseLostError, ReportError, explain
 from reports.keeper import LeaseKeeper
 from reports.models import ReportChunk, ReportVersion
 from reports.pauses import pause_point
@@ -24,7 +24,7 @@ def finalize(claim: Claim) -> None:
             _finalize(claim, keeper)
     except LeaseLostError:
         return
-    except StopRequested:
+    except SystemExit:  # the pool asks this process to stop: the attempt is given back
         claims.release_finalize(claim, give_attempt_back=True)
         raise
     except Exception as error:

@@ -1,16 +1,11 @@
 """Celery tasks: they translate a wake-up into a call. No arguments, no results: the record is in the database."""
 
-import logging
-import signal
 from typing import Any
 
 from celery import shared_task, signals
 
 from reports import bell, conf, reconcile, worker
-from reports.errors import StopRequested
 from reports.services import files, schedules
-
-log = logging.getLogger(__name__)
 
 
 @shared_task(name=bell.WORK, ignore_result=True)
@@ -40,13 +35,3 @@ def reconcile_on_start(**_: Any) -> None:
     """A worker that starts looks at once for what its predecessor left."""
     bell.send(bell.RECONCILE)
     bell.ring(1)
-
-
-@signals.worker_process_init.connect
-def stop_gracefully(**_: Any) -> None:
-    """SIGTERM to a pool process (the worker gives up waiting for it) gives the attempt back before it ends."""
-
-    def stop(_number: int, _frame: Any) -> None:
-        raise StopRequested
-
-    signal.signal(signal.SIGTERM, stop)

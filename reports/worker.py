@@ -12,7 +12,7 @@ from reports import claims, conf, pricing_rows, tables
 from reports.artifacts import build
 from reports.choices import VersionKind
 from reports.claims import Claim
-from reports.errors import LeaseLostError, PermanentReportError, StopRequested, explain
+from reports.errors import LeaseLostError, PermanentReportError, explain
 from reports.finalize import finalize
 from reports.models import ReportChunk, ReportVersion
 from reports.pauses import pause_point
@@ -68,7 +68,7 @@ def compute_chunk(claim: Claim) -> None:
         _compute(claim)
     except LeaseLostError:
         return
-    except StopRequested:
+    except SystemExit:  # the pool asks this process to stop: the attempt is given back
         claims.release_chunk(claim, give_attempt_back=True)
         raise
     except DatabaseError:

@@ -10,7 +10,7 @@ from reports import bell, claims, conf
 from reports.artifacts import csv, html, json, xlsx
 from reports.choices import FileFormat, State
 from reports.claims import Claim
-from reports.errors import LeaseLostError, PermanentReportError, ReportError, StopRequested, explain
+from reports.errors import LeaseLostError, PermanentReportError, ReportError, explain
 from reports.keeper import LeaseKeeper
 from reports.models import Artifact, ReportVersion
 from reports.storage import get_storage
@@ -47,7 +47,7 @@ def make(claim: Claim) -> None:
             _make(claim, keeper)
     except LeaseLostError:
         return
-    except StopRequested:
+    except SystemExit:  # the pool asks this process to stop: the attempt is given back
         _release(claim, back=True)
         raise
     except Exception as error:

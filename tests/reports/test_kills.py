@@ -1,5 +1,7 @@
 """A worker killed at the worst moments: the report completes after its restart, once, with the same content."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +48,16 @@ def test_killed_worker_on_the_embedded_default(live_service, moment):
 def test_killed_worker_on_postgresql_and_redis(live_service, services_environment, moment):
     service = live_service(services_environment, **SETTINGS, AFORO_TEST_PAUSE_AFTER_CHUNK=moment)
     check(service, killed_at(service, moment))
+
+
+@pytest.mark.long
+def test_a_graceful_stop_gives_the_attempt_back(live_service):
+    service = live_service(**SETTINGS, AFORO_TEST_PAUSE_AFTER_CHUNK="part:2")
+    order(service)
+    data = Path(service.environment["AFORO_DATA_DIR"])
+    service.wait_for((data / "artifacts" / "paused").exists, 60)
+    service.stop()
+    with closing(sqlite3.connect(data / "aforo.sqlite3")) as database:
+        chunks = database.execute('SELECT state, attempts FROM reports_reportchunk ORDER BY "index"').fetchall()
+    assert chunks == [("complete", 1), ("complete", 1), ("queued", 0), ("queued", 0), ("queued", 0)]
+    assert list((data / "artifacts" / "parts").rglob("*000002-*")) == []
