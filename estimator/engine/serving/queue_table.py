@@ -1,6 +1,6 @@
 """Waits of a single server with equal service times, in units of the service time, by load and burstiness.
 
-Made by `python -m tests.engine.make_queue_table`: Lindley's recursion with Gamma gaps between arrivals, 2-6·10⁷
+Made by `python -m tests.engine.serving.make_queue_table`: Lindley's recursion with Gamma gaps between arrivals, 2-6·10⁷
 customers a cell, about 1 % noise at 90 % load (2026-11-29). Each cell: mean, then the 50th, 90th, 95th and 99th
 percentile of the wait before service. Rows are coefficients of variation of the gaps, columns are loads.
 """

@@ -15,7 +15,7 @@ from estimator.engine.speed.sweep import Rows, Sweep, mode_code
 from estimator.engine.speed.work import decode_work
 from tests.engine.shapes import serving_engine
 
-MODELS = Path(__file__).resolve().parents[2] / "catalog" / "data" / "models.yaml"
+MODELS = Path(__file__).resolve().parents[3] / "catalog" / "data" / "models.yaml"
 # Memory for every model, so that speed and not fit is looked at.
 HUGE = Gpu(
     slug="h200-sxm-141gb",

@@ -7,7 +7,7 @@ import pytest
 
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.serving.queueing import share_within, slot_wait_s, statistic_index, wait_in_services
-from tests.engine.make_queue_table import simulate_waits
+from tests.engine.serving.make_queue_table import simulate_waits
 
 
 def simulated(load, variation):

@@ -10,10 +10,10 @@ from estimator.validation import shipped
 from estimator.validation.memory_rows import score_memory
 from tests.shared_data import shared_dir
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 REST = "tests/estimator/api/test_memory_fit.py"
-ENGINE = "tests/engine/test_memory.py"
-HERE = "tests/engine/test_memory_cases.py"
+ENGINE = "tests/engine/memory/test_memory.py"
+HERE = "tests/engine/memory/test_memory_cases.py"
 
 # case -> file whose tests name it
 ANSWERED = {

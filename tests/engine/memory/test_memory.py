@@ -21,7 +21,7 @@ from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import Parallelism, Precision
 from tests.engine.architecture.test_exact_answers import MODELS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @cache
