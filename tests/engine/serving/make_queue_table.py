@@ -1,7 +1,7 @@
 """Makes the table of `estimator/engine/serving/queue_table.py`: waits of a single server with equal service times.
 
-Run by hand (`python -m tests.engine.serving.make_queue_table`): simulates Lindley's recursion with Gamma gaps between arrivals,
-2-6·10⁷ customers a cell (about 1 % noise at 90 % load). Prints the table in units of the service time.
+Run by hand (`python -m tests.engine.serving.make_queue_table`): simulates Lindley's recursion with Gamma gaps between
+arrivals, 2-6·10⁷ customers a cell (about 1 % noise at 90 % load). Prints the table in units of the service time.
 """
 
 import numpy as np
