@@ -101,14 +101,15 @@ class Reading:
 
 def read_package() -> Reading:
     """The bundled prices as stated prices."""
-    installed = distribution(PACKAGE)
+    # Read once: every look at `.version` parses the package's metadata anew.
+    version = distribution(PACKAGE).version
     prices: list[StatedPrice] = []
     skipped: list[str] = []
     for provider in bundled.providers:
         for model in provider.models:
-            prices.extend(model_prices(provider, model, source=f"{PACKAGE}=={installed.version}", skipped=skipped))
+            prices.extend(model_prices(provider, model, source=f"{PACKAGE}=={version}", skipped=skipped))
     return Reading(
-        version=installed.version,
+        version=version,
         sha256=_data_sha256(),
         providers={
             provider.id: {"name": provider.name, "pricing_url": (provider.pricing_urls or [""])[0]}
