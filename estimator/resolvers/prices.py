@@ -1,7 +1,7 @@
 """Turns price facts, or the prices a request states, into the engine's prices in force and cache rules."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -54,6 +54,7 @@ class ResolvedPrice(Resolved):
     provider: str | None = None
     model: str | None = None
     policies: tuple[FactRow, ...] = ()
+    day: datetime.date | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -148,6 +149,7 @@ def resolve_price(choice: PriceChoice, facts: Facts) -> ResolvedPrice:
         provider=book.facts["provider"],
         model=book.facts["model"],
         policies=tuple(book.facts["policies"]),
+        day=choice.moment.date() if isinstance(choice.moment, datetime.datetime) else choice.moment,
         warnings=tuple(prices.notes),
     )
 
@@ -164,7 +166,7 @@ def price_provenance(resolved: ResolvedPrice, facts: Facts, references: Mapping[
         stated = Provenance(what="api.price", value=None, unit=resolved.prices.currency, source="request")
         return Resolved(provenance=(stated,))
     by_id = {str(row["id"]): row for row in facts.row("price", resolved.slug)["rows"]}
-    entries, warnings = [], []
+    entries, warnings = [], list(_undated([by_id[reference] for reference in references], resolved.day))
     for reference, name in references.items():
         row = by_id[reference]
         entries.append(
@@ -182,6 +184,18 @@ def price_provenance(resolved: ResolvedPrice, facts: Facts, references: Mapping[
                 _("%(meter)s is disputed: %(dispute)s.") % {"meter": row["meter"], "dispute": row["dispute"]}
             )
     return Resolved(provenance=tuple(entries), warnings=tuple(warnings))
+
+
+def _undated(rows: Sequence[FactRow], day: datetime.date | None) -> Iterator[str]:
+    """A warning where an earlier day is billed at prices of which only is known when they were seen."""
+    seen = [row["date_seen"] for row in rows if row["effective_from"] is None and row["date_seen"]]
+    if day is not None and seen and day < datetime.date.fromisoformat(min(seen)):
+        names = ", ".join(sorted({row["meter"] for row in rows if row["effective_from"] is None}))
+        text = _(
+            "It is not known since when these prices hold: %(meters)s were seen on %(seen)s, and may have been others "
+            "on %(day)s. State the prices of that day to be sure."
+        )
+        yield text % {"meters": names, "seen": min(seen), "day": day.isoformat()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

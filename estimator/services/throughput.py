@@ -1,10 +1,13 @@
 """How fast a plan serves: ceiling and expectation with its band, concurrency, work, targets, speculation."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
+from estimator.engine.codes import Reason
 from estimator.engine.forward_pass.roofline import StepFloor, step_floor
 from estimator.engine.serving.steady_state import prefix_tokens
 from estimator.engine.specs import Workload, WorkloadMode
@@ -52,6 +55,17 @@ class Throughput:
     def sequences(self) -> float:
         """Sequences of a decode step: those that decode, at least one."""
         return max(self.figures.decoding_sequences or self.figures.effective_concurrency or 1.0, 1.0)
+
+    @property
+    def waits_for(self) -> Literal["cache", "engine"] | None:
+        """What requests beyond the limit wait for: room in the cache, or a place among those the engine runs at once.
+
+        None where everything asked for is inside, or nothing fits.
+        """
+        if not self.figures.saturated or self.figures.reason is Reason.DOES_NOT_FIT:
+            return None
+        most = float(self.prepared.store.max_sequences)
+        return "engine" if (self.figures.max_sequences or 0.0) >= math.floor(most) else "cache"
 
     @property
     def context_tokens(self) -> float:

@@ -196,6 +196,8 @@ def _rate(body: BreakEvenRequest, source: str, target: str) -> tuple[Decimal, Re
 
 def _notes(body: BreakEvenRequest) -> Resolved:
     assumed = [_("Reserved GPUs: every hour of the month is paid.")]
+    if body.self_hosted.billing == "scale_to_zero":
+        assumed.append(_("Billing by use is not what is compared: usage_basis holds its bill."))
     if body.monthly.cached_fraction:
         assumed.append(_("The self-hosted prefix cache finds the same share of the prompts as the API's."))
     left_out = [_("staff, storage, traffic out of the site and taxes"), _("the API's cache writes")]

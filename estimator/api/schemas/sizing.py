@@ -237,6 +237,8 @@ def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Res
         detail = _("At most %(n)s candidates.") % {"n": MAX_CANDIDATES}
         raise ResolutionError([Issue(path=("candidates",), code="out_of_range", detail=detail)])
     found, left_out, faults = [], [], None
+    # The load is that of the demand: a concurrency of the workload would only be an assumption too many.
+    lengths = body.workload.model_copy(update={"concurrency": body.workload.concurrency or 1})
     prices = {gpu: _price(body, gpu, facts) for gpu in body.candidates.gpus}
     plans = []
     for gpu, precision, tp in wanted:
@@ -247,7 +249,7 @@ def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Res
             parallelism=ParallelismPart(tp=tp),
             precision=PrecisionPart(weights=cast(WeightFormatName, precision), kv_cache=body.candidates.kv_cache),
             memory=body.memory,
-            workload=body.workload,
+            workload=lengths,
         )
         try:
             plan = request.plan(facts)

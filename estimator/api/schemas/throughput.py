@@ -65,6 +65,9 @@ class ExpectedPart(ResponsePart):
     ttft_s: Band | None = Field(description="Time to the first token, seconds; open loop: the mean.")
     tpot_s: Band | None = Field(description="Mean time per output token after the first, seconds.")
     e2e_s: Band | None = Field(description="Time to the whole answer, seconds; static batch: of the whole batch.")
+    normalized_tpot_s: Band | None = Field(
+        description="e2e_s over all output tokens, the first one's wait included: what some tools call TPOT, seconds."
+    )
     tokens_per_s_per_user: Band | None = Field(description="Output tokens/s that one request sees, 1 / tpot_s.")
     tokens_per_s_total: Band | None = Field(description="Output tokens/s of the replica.")
     tokens_per_s_per_gpu: Band | None = Field(description="Output tokens/s of the replica over its GPUs.")
@@ -272,12 +275,21 @@ def _expected(result: Throughput) -> ExpectedPart:
     reason = figures.reason
     return ExpectedPart(
         **{name: _band(figures.expected[name]) for name in METRICS},
+        normalized_tpot_s=_normalized(result),
         goodput_requests_per_s=_band(targets.goodput) if targets else None,
         max_requests_per_s_within_slo=_band(targets.max_rate) if targets else None,
         basis=result.prepared.basis.value,
         reason=None if reason is Reason.NONE else reason.label,
         reason_detail=_reason_text(result),
     )
+
+
+def _normalized(result: Throughput) -> Band | None:
+    """End-to-end time over the output tokens; a batch's time is not that of a request."""
+    whole, tokens = _band(result.figures.expected["e2e_s"]), float(result.workload.output_tokens)
+    if whole is None or tokens < 1 or result.workload.mode is WorkloadMode.STATIC_BATCH:
+        return None
+    return Band(low=whole.low / tokens, mid=whole.mid / tokens, high=whole.high / tokens)
 
 
 def _reason_text(result: Throughput) -> str | None:
@@ -437,8 +449,13 @@ def _warnings(result: Throughput) -> list[str]:
         % {"what": doubt}
         for doubt in result.prepared.doubts
     ]
-    if result.figures.saturated and result.workload.mode is not WorkloadMode.OPEN_LOOP:
+    if result.workload.mode is WorkloadMode.OPEN_LOOP:
+        return texts
+    if result.waits_for == "cache":
         texts.append(_("More requests are in flight than fit into the KV cache; plan below 95 % of it."))
+    elif result.waits_for == "engine":
+        limit = _("More requests are in flight than the engine runs at once (%(n)s): the others wait for a place.")
+        texts.append(limit % {"n": round(result.figures.max_sequences or 0)})
     return texts
 
 
@@ -451,6 +468,12 @@ def _not_modelled(result: Throughput) -> list[str]:
         texts.append(_("kernel launches, exchange between GPUs, prefills of other requests, queues"))
     if result.workload.prefix_cache_hit_rate:
         texts.append(_("memory that requests with a common prefix share"))
+    if result.figures.reason is Reason.DOES_NOT_FIT:
+        texts.append(
+            _("weights in host memory (offloading): such a server is bound by that memory and the bus, not by the GPU")
+        )
+    if result.waits_for == "cache" and result.workload.mode is not WorkloadMode.OPEN_LOOP:
+        texts.append(_("preemption: a server that admits beyond its cache computes some sequences twice"))
     if result.workload.mode is WorkloadMode.OPEN_LOOP:
         texts.append(_("priorities and preemption; prompts are served one after the other"))
     if result.plan.speculative is not None:

@@ -30,8 +30,9 @@ class Stair:
 class Crossing:
     """Volumes where the cheaper side changes; None with a reason where there is none.
 
-    `first` is the lowest volume at which self-hosting costs no more; above `always_from` a new step never makes it
-    dearer again. `load_fraction_needed` is the share of one replica's capacity at which it pays, above 1: never.
+    `first` is the lowest volume at which self-hosting costs no more; from `always_from` on it never costs more again,
+    whatever step follows. `load_fraction_needed` is the share of one replica's capacity at which it pays, above 1:
+    never.
     """
 
     first_requests_per_month: float | None
@@ -72,9 +73,10 @@ def crossing(*, api_cost_per_request: Decimal, replica_cost: Decimal, replica_re
             load_fraction_needed=needed,
             reason="a full replica costs more than the API for the same requests",
         )
-    # Just above n·v the bill is (n + 1)·c against a·n·v: never dearer once n ≥ c / (a·v − c).
+    # Just above n·v the bill is (n + 1)·c against a·n·v: never dearer once n ≥ c / (a·v − c). The last step that begins
+    # dearer is the one with as many replicas; it pays from n·c / a on.
     gain = line * replica_requests - step
-    always = None if gain <= 1e-12 * step else math.ceil(step / gain - 1e-9) * replica_requests
+    always = None if gain <= 1e-12 * step else max(math.ceil(step / gain - 1e-9), 1) * first
     return Crossing(
         first_requests_per_month=first,
         always_from_requests_per_month=always,

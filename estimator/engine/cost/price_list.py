@@ -211,9 +211,9 @@ def prices_in_force(
     for value, field_name in ((channel, "channel"), (endpoint_class, "endpoint_class")):
         known = {getattr(row, field_name) for row in candidates}
         if candidates and value not in known | {STANDARD, ""}:
+            named = ", ".join(sorted(known - {""})) or "only the general one"
             raise InvalidInputError(
-                f"no prices of {field_name} {value!r} at that date; known: {', '.join(sorted(known - {''}))}",
-                field=field_name,
+                f"no prices of {field_name} {value!r} at that date; known: {named}", field=field_name
             )
     wanted = [
         row for row in candidates if row.channel in (channel, STANDARD) and row.endpoint_class in (endpoint_class, "")

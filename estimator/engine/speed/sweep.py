@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimator.engine.codes import MODE_CODES, MODES, Reason
+from estimator.engine.codes import MODE_CODES, MODES, Binding, Reason
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor
@@ -34,7 +34,7 @@ from estimator.engine.serving.steady_state import Load, context_tokens, prefix_t
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
-from estimator.engine.speed.figures import Columns, bounds_of, closed_columns, micro_batch
+from estimator.engine.speed.figures import Columns, binding_columns, bounds_of, closed_columns, micro_batch
 from estimator.engine.speed.open_figures import open_columns
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.stacking import stack, take
@@ -255,7 +255,16 @@ def _columns(keys: _Stack, load: Load, rows: Rows, kind: str, mode: WorkloadMode
         return _open(keys, load, rows, places, kind)
     columns = _closed(keys, load, limits, kind, mode)
     columns["max_sequences"] = np.floor(places + 1e-9)
-    return _withhold(columns, places, settings.kv_settings_assumed, kind, load, mode)
+    cache_binds = limits.cache_sequences < limits.max_sequences
+    _name_limit(columns, cache_binds)
+    return _withhold(columns, places, (settings.kv_settings_assumed > 0.0) & cache_binds, kind, load, mode)
+
+
+def _name_limit(columns: Columns, cache_binds: Any) -> None:
+    """Where more is asked for than the engine runs at once although the cache has room, a step binds, not the cache."""
+    if np.any(columns["saturated"] & ~cache_binds):
+        parts = {part: columns[name] for part in Binding if (name := f"step_{part.label}_s") in columns}
+        columns |= binding_columns(parts, columns["saturated"] & cache_binds)
 
 
 def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: WorkloadMode) -> Columns:
@@ -311,13 +320,13 @@ def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Colum
 
 
 def _withhold(
-    columns: Columns, places: Any, kv_settings_assumed: Any, kind: str, load: Load, mode: WorkloadMode
+    columns: Columns, places: Any, hangs_on_settings: Any, kind: str, load: Load, mode: WorkloadMode
 ) -> Columns:
     """Blanks what cannot be said: no room, no measured kernels, a queue whose length hangs on assumed settings."""
     reason = np.full(np.shape(columns["saturated"]), np.int8(Reason.NONE))
     if mode is WorkloadMode.OFFLINE:
         reason = np.full(np.shape(reason), np.int8(Reason.NO_QUEUE))
-    queueing = columns["saturated"] & (kv_settings_assumed > 0.0) & (mode is WorkloadMode.CLOSED_LOOP)
+    queueing = columns["saturated"] & hangs_on_settings & (mode is WorkloadMode.CLOSED_LOOP)
     if np.any(queueing):
         for name in ("ttft_s", "e2e_s"):
             for side in ("low", "mid", "high"):

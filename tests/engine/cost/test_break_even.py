@@ -16,7 +16,16 @@ def test_one_replica_pays_from_its_bill_over_the_price_of_a_request():
     found = crossing(api_cost_per_request=D("0.01"), replica_cost=D(1460), replica_requests=1e6)
     assert found.first_requests_per_month == pytest.approx(146_000)
     assert found.load_fraction_needed == pytest.approx(0.146)
-    assert found.always_from_requests_per_month == 1e6  # just above one full replica two cost 2,920 against 10,000
+    # Just above one full replica two cost 2,920 against 10,000: no later step makes it dearer again.
+    assert found.always_from_requests_per_month == pytest.approx(146_000)
+
+
+def test_a_step_that_begins_dearer_moves_the_lasting_crossing_behind_it():
+    # 1,460 against 0.00155 a request: 941,935 requests. Two replicas cost 2,920 against 1,550 just above a million and
+    # pay from 1,883,871 on; so do all later steps until one begins at or below the API's line: n >= 1460 / 90 = 17.
+    found = crossing(api_cost_per_request=D("0.00155"), replica_cost=D(1460), replica_requests=1e6)
+    assert found.first_requests_per_month == pytest.approx(941_935.5, abs=1)
+    assert found.always_from_requests_per_month == pytest.approx(17 * 1460 / 0.00155)
 
 
 def test_a_full_replica_dearer_than_the_api_never_pays():
@@ -49,5 +58,7 @@ def test_beyond_the_last_crossing_self_hosting_is_never_dearer(api, cost, capaci
         volume = found.always_from_requests_per_month * factor
         hosted = float(cost) * replicas_for(volume, capacity)
         assert hosted <= float(api) * volume * (1 + 1e-6) or factor == 1
+    below = found.always_from_requests_per_month * (1 - 1e-5)
+    assert float(cost) * replicas_for(below, capacity) > float(api) * below
     first = found.first_requests_per_month
     assert float(api) * first == pytest.approx(float(cost) * replicas_for(first, capacity), rel=1e-6)
