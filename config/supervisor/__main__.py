@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from config.supervisor.children import ChildSpec, Supervisor
+from config.supervisor.children import ChildSpec, Supervisor, die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_WITHIN_S = 60.0
@@ -30,10 +31,11 @@ def main() -> int:
     except ValueError as error:
         say(str(error))
         return 2
-    say("preparing: migrations, catalog, demo user")
-    prepared = subprocess.run(
-        [sys.executable, "manage.py", "prepare_run"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=False
-    )
+    try:
+        prepared = prepare(environment)
+    except KeyboardInterrupt:
+        say("stopped")
+        return 0
     if prepared.returncode != 0:
         say("preparing failed; the reason is above")
         return prepared.returncode
@@ -42,9 +44,15 @@ def main() -> int:
     supervisor.start()
     base = f"http://{host}:{port}"
     deadline_s = time.monotonic() + READY_WITHIN_S
-    alive = supervisor.watch(until=lambda: time.monotonic() > deadline_s or is_ready(base))
-    if alive and not supervisor.stops_asked:
+    ready = False
+
+    def ready_or_late() -> bool:
+        nonlocal ready
         ready = is_ready(base)
+        return ready or time.monotonic() > deadline_s
+
+    alive = supervisor.watch(until=ready_or_late)
+    if alive and not supervisor.stops_asked:
         say(f"ready after {time.monotonic() - began_s:.1f} s" if ready else f"not ready yet: see {base}/readyz")
         sys.stdout.write(banner(base, demo))
         sys.stdout.flush()
@@ -53,6 +61,27 @@ def main() -> int:
     supervisor.stop()
     say("stopped")
     return 0 if alive else 1
+
+
+def prepare(environment: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes]":
+    """Migrations, catalog and demo user, in a process of its own; its last line says who the demo user is.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C or SIGTERM; the process has ended then, and the next start does what is left.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    say("preparing: migrations, catalog (some seconds the first time), demo user")
+    return subprocess.run(
+        [sys.executable, "manage.py", "prepare_run"],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        check=False,
+        # Ctrl-C reaches the supervisor alone.
+        start_new_session=True,
+        preexec_fn=die_with_parent if sys.platform == "linux" else None,
+    )
 
 
 def web(host: str, port: int, environment: Mapping[str, str]) -> ChildSpec:

@@ -103,7 +103,7 @@ class Supervisor:
             # A group of its own: Ctrl-C reaches the supervisor alone, and what a dead child left can be ended.
             start_new_session=True,
             # No threads run here, which is what makes preexec_fn unsafe elsewhere.
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )
         child.started_at_s = time.monotonic()
         self.say(f"{child.spec.name} started (pid {child.process.pid})")
@@ -138,7 +138,8 @@ def _how(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """Asks Linux, in the child before exec, to send it SIGTERM when its parent is gone."""
     # A supervisor that is killed outright cannot stop its children; the kernel then does.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

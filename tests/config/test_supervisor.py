@@ -175,3 +175,30 @@ def test_a_taken_port_is_refused_before_anything_starts(tmp_path):
     assert done.returncode == 2
     assert "AFORO_PORT" in done.stdout
     assert not (tmp_path / "var").exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_while_preparing_ends_it_without_a_traceback(tmp_path, how):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "config.supervisor"],
+        cwd=ROOT,
+        env=embedded_environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert "preparing" in process.stdout.readline()
+    (child,) = map(int, wait_for_child(process.pid).split())
+    process.send_signal(how)
+    output, _ = process.communicate(timeout=15)
+    assert (process.returncode, output) == (0, "aforo: stopped\n")
+    assert gone(child)
+
+
+def wait_for_child(pid: int) -> str:
+    deadline = time.monotonic() + 10
+    while not (found := Path(f"/proc/{pid}/task/{pid}/children").read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return found
