@@ -1,6 +1,6 @@
 """An API against reserved self-hosting for a month's traffic."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 
 from estimator.engine.cost import money
@@ -123,6 +123,7 @@ def break_even(
         replica = (machines.cost_per_hour * HOURS_PER_MONTH).normalize()
         api_month = (per_request * traffic.requests).normalize()
     replicas = replicas_for(float(traffic.requests), capacity)
+    crossed = crossing(api_cost_per_request=per_request, replica_cost=replica, replica_requests=capacity)
     with localcontext(money.EXACT):
         hosted = (replica * replicas).normalize()
         busy = traffic.requests / (rate * SECONDS_PER_HOUR * HOURS_PER_MONTH)
@@ -147,5 +148,6 @@ def break_even(
             gpus_per_replica=machines.gpus,
             requests=float(traffic.requests),
         ),
-        crossing=crossing(api_cost_per_request=per_request, replica_cost=replica, replica_requests=capacity),
+        # The engine counts in shares of what a replica may carry, the answer in shares of what it could.
+        crossing=replace(crossed, load_fraction_needed=crossed.load_fraction_needed * machines.load_fraction),
     )

@@ -124,7 +124,9 @@ class BreakEvenAnswer(Answer):
         description="Volume from which no further step makes self-hosting dearer again; null when there is none."
     )
     load_fraction_needed: float | None = Field(
-        description="Share of a replica's full capacity at which it costs as much as the API; above 1: never."
+        description=(
+            "Share of a replica's full capacity at which it costs as much as the API; above the load allowed: never."
+        )
     )
     reason: str | None = Field(description="Why there is no crossing.")
 
@@ -188,6 +190,10 @@ def _rate(body: BreakEvenRequest, source: str, target: str) -> tuple[Decimal, Re
             "target": target,
         }
         raise ResolutionError([Issue(path=("exchange_rate",), code="required", detail=detail)])
+    if not Decimal(given.rate):
+        raise ResolutionError(
+            [Issue(path=("exchange_rate", "rate"), code="out_of_range", detail=_("Must be greater than 0."))]
+        )
     entry = Provenance(
         what="exchange_rate", value=given.rate, unit=f"{target}/{source}", source="request", date=given.on.isoformat()
     )
