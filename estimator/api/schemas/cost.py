@@ -14,6 +14,7 @@ from estimator.api.schemas.price_part import ApiCostPart, json_quantity
 from estimator.api.schemas.self_hosted_part import (
     SelfHostedPart,
     allocation_of,
+    at_arrivals,
     band_of,
     in_part,
     machines,
@@ -220,6 +221,7 @@ def _hosted(part: SelfHostedPart, asked: Asked, resolved: list[Resolved], steps:
     plan = resolved_plan(part, asked.facts)
     speed, made, gpus = speed_and_yield(part, plan)
     paid, origin = machines(part, asked.facts, gpus)
+    paid = at_arrivals(part, paid, speed)
     cost = self_hosted_cost(
         paid,
         made,

@@ -1,6 +1,7 @@
 """The `self_hosted` part of money requests: GPUs, their price, and what they produce."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -175,6 +176,20 @@ def machines(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Res
         load_fraction=part.load_fraction,
     )
     return priced, Resolved(provenance=(_price_entry(part.price_per_gpu_hour or "", priced.currency, "request", None),))
+
+
+def at_arrivals(part: MachinesPart, paid: Machines, speed: ReplicaSpeed | None) -> Machines:
+    """The machines at the load that an open loop's arrivals make of them; as asked for every other workload.
+
+    Raises:
+        ResolutionError: A load beside a rate of arrivals, which is one already.
+    """
+    if speed is None or speed.load_share >= 1.0:
+        return paid
+    if "load_fraction" in part.model_fields_set:
+        detail = _("An open loop's rate is the load already: leave load_fraction out.")
+        raise ResolutionError([Issue(path=("load_fraction",), code="ambiguous", detail=detail)])
+    return replace(paid, load_fraction=speed.load_share)
 
 
 def _price_entry(amount: str, currency: str, source: str, date: str | None) -> Provenance:

@@ -76,3 +76,33 @@ def test_a_plan_gives_the_replica_its_speed(ask):
 
 def test_an_unpriced_meter_is_422(ask):
     ask(422, api={"price": {"currency": "USD", "meters": {"input": "3"}}})
+
+
+def test_a_rate_of_zero_makes_no_api_free(ask):
+    euros = {"price": {"currency": "EUR", "meters": {"input": "3", "output": "15"}}}
+    rate = {"from_currency": "EUR", "to_currency": "USD", "rate": "0", "on": "2026-11-27"}
+    assert ask(400, api=euros, exchange_rate=rate)["errors"][0]["pointer"] == "#/exchange_rate/rate"
+
+
+def test_the_load_needed_is_a_share_of_the_full_capacity_whatever_load_is_allowed(ask):
+    half = ask(self_hosted=HOSTED | {"load_fraction": 0.5})
+    assert half["load_fraction_needed"] == pytest.approx(1460 / 0.0105 / 5_256_000)
+    assert half["self_hosted"]["load_fraction"] == pytest.approx(100_000 / 5_256_000)
+
+
+def test_self_hosting_that_never_gets_dearer_again_is_cheaper_from_the_crossing_on(ask):
+    answer = ask()
+    assert answer["always_cheaper_from_requests_per_month"] == answer["crossing_requests_per_month"]
+
+
+def test_an_open_loops_arrivals_do_not_limit_what_a_replica_serves(ask):
+    hosted = {"price_per_gpu_hour": "2", "currency": "USD", "model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb"}
+    lengths = {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 500}
+    served = [
+        ask(self_hosted=hosted | {"workload": lengths | {"requests_per_s": rate}})["self_hosted"][
+            "replica_requests_per_month"
+        ]
+        for rate in (0.1, 1)
+    ]
+    assert served[0] == pytest.approx(served[1])
+    assert served[0] > 10 * 0.1 * 730 * 3600

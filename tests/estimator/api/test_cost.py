@@ -292,3 +292,23 @@ def _cpu(run):
     for _ in range(10):
         run()
     return (time.process_time() - start) / 10
+
+
+def test_the_arrivals_of_an_open_loop_are_a_load_not_the_yield(client):
+    hosted = {
+        "price_per_gpu_hour": "2", "currency": "USD", "model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb",
+        "workload": {"mode": "open_loop", "input_tokens": 2000, "output_tokens": 500, "requests_per_s": 0.1},
+    }  # fmt: skip
+
+    def ask(body):
+        path = "/api/v1/estimates/cost/"
+        return client.post(path, orjson.dumps({"self_hosted": body}), content_type="application/json")
+
+    bill = ask(hosted).json()["self_hosted"]
+    # 2 USD buy 0.1 · 500 · 3,600 tokens, whatever the GPU could do; busy time alone is far cheaper.
+    assert Decimal(bill["cost_per_mtok_output"]) == pytest.approx(Decimal(2) / (Decimal("0.1") * 500 * 3600) * 10**6)
+    assert bill["load_fraction"] < 0.05
+    assert Decimal(bill["usage_cost_per_mtok_output"]) < Decimal(bill["cost_per_mtok_output"]) / 20
+    refused = ask(hosted | {"load_fraction": 0.5})
+    assert refused.status_code == 400
+    assert refused.json()["errors"][0]["pointer"] == "#/self_hosted/load_fraction"
