@@ -17,7 +17,7 @@ from estimator.api.schemas.self_hosted_part import in_part
 from estimator.engine.explain import Step
 from estimator.engine.prompt_cache.conversation import Conversation, Turn
 from estimator.engine.prompt_cache.policy import ArrivalKind, Arrivals, CacheRules
-from estimator.engine.prompt_cache.saving import BreakEven, Prompt, Saving
+from estimator.engine.prompt_cache.saving import NOTHING_CACHED, BreakEven, Prompt, Saving
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.resolvers.prices import ResolvedPolicy, price_provenance, resolve_policy, resolve_price
@@ -46,7 +46,17 @@ class ArrivalsPart(RequestBody):
     )
 
     def arrivals(self) -> Arrivals:
-        """The arrivals as the engine takes them."""
+        """The arrivals as the engine takes them.
+
+        Raises:
+            ResolutionError: Recorded arrivals without their times, or with a rate beside them.
+        """
+        if self.kind == "recorded" and self.times_s is None:
+            detail = _("Recorded arrivals need their times.")
+            raise ResolutionError([Issue(path=("arrivals", "times_s"), code="required", detail=detail)])
+        if self.kind == "recorded" and self.requests_per_hour is not None:
+            detail = _("Recorded arrivals have the rate of their times: leave it out.")
+            raise ResolutionError([Issue(path=("arrivals", "requests_per_hour"), code="ambiguous", detail=detail)])
         return Arrivals(
             kind=ArrivalKind(self.kind), requests_per_hour=self.requests_per_hour, times_s=tuple(self.times_s or ())
         )
@@ -299,7 +309,7 @@ def _figures(
         "saving_fraction": costs.saving_fraction,
         "saving_per_hour": None if talk else per_hour(best.saving, arrivals),
         "hit_probability": talk.turns[-1].hit_probability if talk else best.hit_probability,
-        "break_even": CacheBreakEven.of(best.break_even),
+        "break_even": _break_even(best, talk),
         "by_ttl": _by_ttl(found),
         "reasons": reasons,
         "suggestions": _suggestions(body, found),
@@ -329,11 +339,17 @@ def _by_ttl(found: CacheAnswer) -> list[CacheByTtl]:
                 cost_with=costs.cost_with,
                 saving=costs.saving,
                 saving_fraction=costs.saving_fraction,
-                break_even=CacheBreakEven.of(item.break_even),
+                break_even=_break_even(item, talk),
                 write_billed_as=item.prices.write_billed_as,
             )
         )
     return rows
+
+
+def _break_even(item: Saving, talk: Conversation | None) -> CacheBreakEven:
+    """Where it starts to pay; nowhere when the cache takes nothing of the prompt as it stands."""
+    taken = any(turn.cached_tokens for turn in talk.turns) if talk else item.cached_tokens
+    return CacheBreakEven.of(item.break_even if taken else NOTHING_CACHED)
 
 
 def _suggestions(body: PromptCacheRequest, found: CacheAnswer) -> list[str]:

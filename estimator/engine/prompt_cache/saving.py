@@ -89,6 +89,16 @@ class BreakEven:
     reason: str | None = None
 
 
+NOTHING_CACHED = BreakEven(
+    requests_per_hour=None,
+    hit_rate=None,
+    reads_per_write=None,
+    reads_per_write_whole=None,
+    reason="nothing_is_cached",
+)
+"""No rate makes a prefix pay that the cache does not take."""
+
+
 def break_even(
     prices: CachePrices, rules: CacheRules, ttl_s: float, *, kind: ArrivalKind, shards: int = 1
 ) -> BreakEven:
@@ -117,7 +127,8 @@ def break_even(
             reason="storage is paid by the hour: only the rate counts",
         )
     rho, write = prices.read_ratio, prices.write_ratio
-    hit_rate = max(write - 1, 0.0) / (write - rho)
+    # A write no dearer than input pays from the first request on, also where it is as cheap as a read.
+    hit_rate = (write - 1) / (write - rho) if write > 1 else 0.0
     reads = max(write - 1, 0.0) / (1 - rho)
     per_hour = _break_even_rate(hit_rate / rules.hit_quality, rules, ttl_s, kind) if ttl_s else None
     return BreakEven(

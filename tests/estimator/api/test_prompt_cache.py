@@ -261,3 +261,28 @@ def _cpu(run):
     for _ in range(10):
         run()
     return (time.process_time() - start) / 10
+
+
+def test_free_writes_and_free_reads_pay_from_the_first_request(ask):
+    price = usd(input="3", output="15", cache_read="0", cache_write_5m="0")
+    answer = ask(api={"price": price}, policy={"ttls_s": [300]}, arrivals={"requests_per_hour": 1}, **LENGTHS)
+    assert (answer["break_even"]["requests_per_hour"], answer["break_even"]["hit_rate"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"prefix_tokens": 1000}, {"prefix_tokens": 0}, {"variable_part_first": True}], ids=str
+)
+def test_no_rate_is_said_to_pay_where_nothing_is_cached(ask, change):
+    policy = {"ttls_s": [300], "min_tokens": 1024}
+    answer = ask(api={"price": OPUS}, policy=policy, arrivals={"requests_per_hour": 60}, **LENGTHS | change)
+    for part in (answer["break_even"], answer["by_ttl"][0]["break_even"]):
+        assert (part["requests_per_hour"], part["hit_rate"], part["reason"]) == (None, None, "nothing_is_cached")
+
+
+def test_recorded_arrivals_are_times_and_nothing_else(ask):
+    for arrivals, field, code in (
+        ({"kind": "recorded"}, "times_s", "required"),
+        ({"kind": "recorded", "times_s": [0, 1], "requests_per_hour": 6}, "requests_per_hour", "ambiguous"),
+    ):
+        fault = ask(400, api={"price": OPUS}, arrivals=arrivals, **LENGTHS)["errors"][0]
+        assert (fault["pointer"], fault["code"]) == (f"#/arrivals/{field}", code)
