@@ -122,8 +122,10 @@ def size(candidate: Candidate, demand: Demand, slo: ServiceLevel, gpus_per_node:
         "full_length_sequences": _full_length(sweep, candidate.plan),
     }
     if capacity is None:
+        reason = Reason(int(first["reason"][0]))
+        label = reason.label if reason is Reason.MISSING_FIGURE else "targets_not_met"
         return Option(capacity=None, fleet=None, mean_replicas=None, total_capacity=None, cost_per_month=None,
-                      cost_per_hour=None, reason="targets_not_met", **common)  # fmt: skip
+                      cost_per_hour=None, reason=label, **common)  # fmt: skip
     per = _per_replica(capacity, demand)
     replicas = replicas_for(demand.scaled(_wanted(demand)), per)
     machines = fleet(replicas, per_replica, gpus_per_node)

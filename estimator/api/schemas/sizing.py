@@ -1,5 +1,6 @@
 """`estimates/sizing/`: replicas and GPUs for a demand within targets and budget."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -218,6 +219,10 @@ def _demand(body: SizingRequest) -> Demand:
         code: Literal["required", "ambiguous"] = "ambiguous" if kinds else "required"
         detail = _("Give exactly one of concurrency, users and requests_per_s_peak.")
         raise ResolutionError([Issue(path=("demand",), code=code, detail=detail)])
+    mean, peak = part.requests_per_s_mean, part.requests_per_s_peak
+    if mean is not None and (peak is None or mean > peak):
+        detail = _("The mean rate goes with a peak rate and is at most that.")
+        raise ResolutionError([Issue(path=("demand", "requests_per_s_mean"), code="invalid", detail=detail)])
     return Demand(**dict(part))
 
 
@@ -232,7 +237,8 @@ def _budget(part: BudgetPart | None) -> Budget:
 
 
 def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Resolved]:
-    wanted = [(g, p, tp) for g in body.candidates.gpus for p in body.candidates.precisions for tp in body.candidates.tp]
+    choice = body.candidates
+    wanted = list(dict.fromkeys((g, p, tp) for g in choice.gpus for p in choice.precisions for tp in choice.tp))
     if len(wanted) > MAX_CANDIDATES:
         detail = _("At most %(n)s candidates.") % {"n": MAX_CANDIDATES}
         raise ResolutionError([Issue(path=("candidates",), code="out_of_range", detail=detail)])
@@ -240,6 +246,7 @@ def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Res
     # The load is that of the demand: a concurrency of the workload would only be an assumption too many.
     lengths = body.workload.model_copy(update={"concurrency": body.workload.concurrency or 1})
     prices = {gpu: _price(body, gpu, facts) for gpu in body.candidates.gpus}
+    _one_currency(body, prices)
     plans = []
     for gpu, precision, tp in wanted:
         request = PlanRequest(
@@ -254,7 +261,7 @@ def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Res
         try:
             plan = request.plan(facts)
         except ResolutionError as error:
-            faults = faults or error
+            faults = faults or ResolutionError([_in_candidates(issue) for issue in error.issues])
             left_out.append(f"{gpu} {precision} tp {tp}: {error.issues[0].detail}")
             continue
         except EngineError as error:
@@ -265,6 +272,32 @@ def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Res
     if not found and faults is not None:
         raise faults
     return found, _about(body, plans, left_out, prices)
+
+
+def _in_candidates(issue: Issue) -> Issue:
+    """A fault of a plan, pointed at where this request has the value."""
+    places = {"parallelism": ("candidates", "tp"), "precision": ("candidates", "precisions")}
+    start = places.get(str(issue.path[0])) if issue.path else None
+    return issue if start is None else replace(issue, path=start)
+
+
+def _one_currency(body: SizingRequest, prices: dict[str, Price | None]) -> None:
+    """Amounts are held against each other in one currency; nothing is converted.
+
+    Raises:
+        ResolutionError: Prices in several currencies to rank by, or a budget in another than a price.
+    """
+    currencies = sorted({price.currency for price in prices.values() if price is not None})
+    if body.objective == "min_cost" and len(currencies) > 1:
+        detail = _("Bills in %(currencies)s cannot be ranked: give all prices in one.")
+        raise ResolutionError(
+            [Issue(path=("prices",), code="invalid", detail=detail % {"currencies": ", ".join(currencies)})]
+        )
+    budget = body.budget.currency if body.budget is not None else None
+    if budget is not None and any(currency != budget for currency in currencies):
+        detail = _("The budget is in %(budget)s, prices are in %(currencies)s: give both in one currency.")
+        words = {"budget": budget, "currencies": ", ".join(currencies)}
+        raise ResolutionError([Issue(path=("budget", "currency"), code="invalid", detail=detail % words)])
 
 
 def _about(body: SizingRequest, plans: list[Any], left_out: list[str], prices: dict[str, Price | None]) -> Resolved:

@@ -136,3 +136,32 @@ def test_degrees_that_do_not_divide_the_heads_are_left_out_and_named(ask):
     answer = ask(candidates={"gpus": ["l40s"], "precisions": ["bf16"], "tp": [1, 3]})
     assert {option["tp"] for option in answer["options"]} == {1}
     assert any("tp 3" in text for text in answer["warnings"])
+
+
+def test_amounts_in_different_currencies_are_never_ranked_or_held_against_a_budget(ask):
+    mixed = PRICES | {"l40s": {"price_per_gpu_hour": "0.50", "currency": "EUR"}}
+    assert ask(400, prices=mixed, objective="min_cost")["errors"][0]["pointer"] == "#/prices"
+    assert ask(prices=mixed)["feasible"]
+    euros = {"cost_per_month": "100000", "currency": "EUR"}
+    assert ask(400, budget=euros)["errors"][0]["pointer"] == "#/budget/currency"
+
+
+def test_faults_of_candidates_point_into_the_candidates(ask):
+    answer = ask(400, candidates=BASE["candidates"] | {"tp": [3]})
+    assert answer["errors"][0]["pointer"] == "#/candidates/tp"
+
+
+def test_a_candidate_named_twice_is_sized_once(ask):
+    answer = ask(candidates={"gpus": ["l40s", "l40s"], "tp": [1, 1]})
+    assert len(answer["options"]) == 1
+
+
+def test_a_mean_rate_above_the_peak_is_refused(ask):
+    answer = ask(400, demand={"requests_per_s_peak": 5, "requests_per_s_mean": 10})
+    assert answer["errors"][0]["pointer"] == "#/demand/requests_per_s_mean"
+
+
+def test_a_gpu_without_measured_kernels_is_rejected_for_that_and_not_for_its_speed(ask):
+    answer = ask(engine="vllm-0.19", candidates={"gpus": ["trainium2"], "tp": [1]})
+    assert [one["reason"] for one in answer["rejected"]] == ["missing-figure"]
+    assert answer["binding_constraint"] != "slo"
