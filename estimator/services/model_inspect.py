@@ -16,6 +16,7 @@ from estimator.engine.architecture import (
 from estimator.engine.architecture.kv_cache import attention_elements, index_elements, kv_element_bytes, whole_bytes
 from estimator.engine.architecture.parameters import layer_parameters
 from estimator.engine.architecture.spec import LayerGroup
+from estimator.engine.errors import UnknownArchitectureError
 from estimator.engine.explain import Step
 from estimator.engine.memory.weights import fold, rank_weights
 from estimator.engine.specs import Parallelism, Precision
@@ -95,7 +96,11 @@ def inspect_config(
     Raises:
         UnknownArchitectureError, InvalidInputError, MissingFigureError: the reader refuses the config.
     """
-    architecture = read_config(config, generic=generic)
+    try:
+        architecture = read_config(config, generic=generic)
+    except UnknownArchitectureError as error:
+        error.field = "config.model_type"
+        raise
     formats = precision or own_precision(architecture)
     weights = rank_weights(fold(architecture), formats, Parallelism())
     return ModelFigures(

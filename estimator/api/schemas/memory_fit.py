@@ -182,6 +182,7 @@ def gpu_choices(plan: Plan, facts: Facts) -> tuple[GpuChoice, ...]:
             GpuChoice(
                 slug=str(row["slug"]),
                 memory_bytes=int(row[f"memory_{basis}_bytes"]),
+                family=row.get("kernel_family_used") or row.get("kernel_family"),
                 scale_up_gpus=int(row.get("scale_up_gpus") or 1),
             )
             for row in rows

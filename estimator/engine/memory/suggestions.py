@@ -26,10 +26,14 @@ _SIXTEEN_BIT = ("bf16", "fp16", "fp32")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuChoice:
-    """A GPU that may be suggested: bytes the profile counts with, and how many stand in one scale-up domain."""
+    """A GPU that may be suggested: bytes the profile counts with, and how many stand in one scale-up domain.
+
+    The kernel family decides which defaults the engine takes on it.
+    """
 
     slug: str
     memory_bytes: int
+    family: str | None = None
     scale_up_gpus: int = 8
 
 
@@ -219,7 +223,7 @@ def _add_gpu(
         if gpu.scale_up_gpus < parallel.tp or gpu.memory_bytes < 1.02 * tried:
             continue
         tried = float(gpu.memory_bytes)
-        changed = replace(plan, memory_bytes=gpu.memory_bytes)
+        changed = replace(plan, memory_bytes=gpu.memory_bytes, gpu_family=gpu.family or plan.gpu_family)
         if _add(found, "gpu", gpu.slug, _try(changed, fit.sequences, fit.context_tokens, window)):
             return
 

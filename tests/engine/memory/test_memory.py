@@ -394,3 +394,17 @@ def test_the_longest_context_fits_and_one_block_more_does_not(sequences: int, to
     assert allocation.sequence_bytes(longest) <= budget * (1 + 1e-9)
     assert allocation.sequence_bytes(longest + allocation.block_tokens) > budget * (1 - 1e-9)
     assert math.isfinite(answer.bytes_per_sequence)
+
+
+def test_a_suggested_gpu_counts_with_its_own_familys_defaults() -> None:
+    # vLLM batches 8,192 tokens and 1,024 sequences on a large Hopper, 2,048 and 256 on any Ampere: the suggestion of a
+    # Hopper for a plan on an Ampere must pay the Hopper's activations.
+    start = plan("llama-3.1-8b-instruct", 40, "vllm-0.11", 0.45)
+    start = replace(start, gpu_family="ampere", precision=Precision(weights="fp32"))
+    answer = memory_fit(start, sequences=1, context_tokens=1024)
+    choice = GpuChoice(slug="hopper", memory_bytes=96 * GIB, family="hopper")
+    (found,) = [one for one in suggestions(start, answer, gpus=[choice]) if one.change == "gpu"]
+    asked = replace(start, memory_bytes=96 * GIB, gpu_family="hopper")
+    assert found.max_sequences == memory_fit(asked, sequences=1, context_tokens=1024).max_sequences
+    other = replace(start, memory_bytes=96 * GIB)
+    assert found.max_sequences != memory_fit(other, sequences=1, context_tokens=1024).max_sequences

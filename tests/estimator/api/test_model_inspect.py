@@ -43,6 +43,7 @@ def test_an_unknown_model_type_is_refused_by_name_with_near_ones(client):
     assert response.status_code == 422
     problem = response.json()
     assert problem["type"].endswith("unknown-architecture")
+    assert problem["errors"][0]["pointer"] == "#/config/model_type"
     assert "llamma" in problem["detail"]
     assert "llama" in response.content.decode()
 
