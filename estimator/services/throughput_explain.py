@@ -50,12 +50,16 @@ def _capacity(result: Throughput) -> list[Step]:
     beyond = 0.0 if result.prepared.ideal is not None else float(store.reserved_share) - 0.5
     held = result.context_tokens + beyond * max(result.workload.output_tokens, 1)
     each = float(stored_bytes_per_sequence(store, held))
+    formula = "floor(dp · cache_budget_bytes / bytes_per_sequence + 0.000000001)"
+    if limit < 1:
+        # Sequences do not straddle attention-data ranks: one rank without room for one is a replica without.
+        formula = "floor(max(cache_budget_bytes, 0) / bytes_per_sequence + 0.000000001)"
     return [
         Step.worked(
             name="concurrency.max_sequences",
-            formula="floor(dp · cache_budget_bytes / bytes_per_sequence + 0.000000001)",
-            values={
-                "dp": float(store.attention_dp),
+            formula=formula,
+            values=({} if limit < 1 else {"dp": float(store.attention_dp)})
+            | {
                 "cache_budget_bytes": float(store.budget_bytes),
                 "bytes_per_sequence": each,
             },
@@ -139,6 +143,12 @@ def _expected_step(result: Throughput) -> list[Step]:
         share = ideal.decode_compute_efficiency if ideal else 1.0
         values = _seconds(least) | {"efficiency": share}
         formula, source = "max(memory_s, compute_s / efficiency)", "roofline with the source documents' efficiency"
+        if value > float(least.time_s(share)) * (1 + 1e-12):
+            # Weights of less than 16 bits: the physical count reads a 16-bit head, and no step is faster than it.
+            values["ceiling_s"] = figures_ceiling = result.figures.ceiling["tpot_s"] or 0.0
+            formula = "max(memory_s, compute_s / efficiency, ceiling_s)"
+            if abs(figures_ceiling - value) > 1e-9 * value:
+                return []
     else:
         names = [b for b in Binding if result.figures.parts_s.get(b) is not None]
         values = {f"{b.label}_s": float(result.figures.parts_s[b] or 0.0) for b in names}

@@ -76,6 +76,9 @@ def cache_budget(plan: Plan) -> CacheBudget:
     logged = policy.basis == "calibrated" and not policy.batched_tokens_follow_context
     if logged or plan.engine.serving is None or added:
         return CacheBudget(bytes_per_rank=float(fit.capacity_bytes), basis=policy.basis)
+    if fit.rank.weights_bytes >= fit.rank.usable_bytes:
+        # The files of a packed checkpoint may be larger than the formula of the speed profile's rule says.
+        return CacheBudget(bytes_per_rank=0.0, basis=policy.basis)
     return CacheBudget(bytes_per_rank=None, basis=policy.basis)
 
 

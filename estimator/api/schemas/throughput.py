@@ -1,5 +1,7 @@
 """`estimates/throughput/`: ceiling and expected speed of a replica under a load."""
 
+from dataclasses import replace
+from math import ceil
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
@@ -114,7 +116,11 @@ class RooflinePart(ResponsePart):
 
 
 class BreakdownPart(ResponsePart):
-    """Where the expected time of one request goes, seconds; the parts add up to e2e_s."""
+    """Where the expected time of one request goes, seconds.
+
+    The parts add up to ttft_s + (output_tokens - 1) * tpot_s, which is e2e_s except for a static batch, whose e2e_s is
+    that of the whole batch.
+    """
 
     waiting: float = Field(description="Engine overhead, the running step, prompts ahead and a free place, seconds.")
     prefill: float = Field(description="Its own prompt, seconds.")
@@ -216,13 +222,14 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
     result = estimate_throughput(plan, kv_settings_assumed=not stated)
     figures = result.figures
     steps = steps_of(result) if asked.explain else []
+    hint, beyond = _hint(result)
     return ThroughputAnswer(
         **plan_parts(
             plan,
             steps=steps,
             explain=asked.explain,
             assumptions=_assumptions(result),
-            warnings=_warnings(result),
+            warnings=[*_warnings(result), *beyond],
             not_modelled=_not_modelled(result),
         ),
         feasible=figures.reason is not Reason.DOES_NOT_FIT,
@@ -239,8 +246,26 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         meets_slo=_meets(result),
         speculative=_speculative(result),
         rows=[_row(row) for row in result.rows],
-        launch_hint=launch_hint(estimate_memory(plan)) if plan.engine.memory else [],
+        launch_hint=hint,
     )
+
+
+def _hint(result: Throughput) -> tuple[list[str], list[str]]:
+    """Flags that start the engine as the figures take it, and a warning where its own defaults would run fewer."""
+    plan = result.plan
+    if not plan.engine.memory:
+        return [], []
+    estimate = estimate_memory(plan)
+    running = ceil((result.figures.effective_concurrency or 0.0) / plan.parallelism.dp)
+    default = estimate.fit.rank.max_num_seqs
+    if plan.memory.max_num_seqs is not None or running <= default:
+        return launch_hint(estimate), []
+    text = _(
+        "The engine's default runs %(default)s sequences at once on this GPU; the figures take it to be started for "
+        "%(running)s, as the launch hint says. State memory.max_num_seqs to see the default's."
+    ) % {"default": default, "running": running}
+    raised = replace(plan, memory=replace(plan.memory, max_num_seqs=running))
+    return launch_hint(estimate_memory(raised)), [text]
 
 
 def _band(triple: Triple) -> Band | None:

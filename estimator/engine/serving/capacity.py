@@ -91,7 +91,7 @@ def stored_bytes_per_sequence(store: Storage, context_tokens: Any) -> Any:
 
 
 def capacity(store: Storage, context_tokens: Any, output_tokens: Any = 0.0) -> Capacity:
-    """Sequences that fit, `dp · budget / bytes per sequence`, not rounded.
+    """Sequences that fit, `dp · budget / bytes per sequence`, not rounded; none where a rank has no room for one.
 
     Args:
         store: what a sequence keeps, and the budget.
@@ -101,6 +101,8 @@ def capacity(store: Storage, context_tokens: Any, output_tokens: Any = 0.0) -> C
     held = context_tokens + (store.reserved_share - MEAN_SHARE_OF_OUTPUT) * output_tokens
     stored = np.maximum(stored_bytes_per_sequence(store, held), 1e-6)
     room = np.maximum(store.budget_bytes, 0.0) / stored
+    # A sequence lives on one attention-data rank: the parts that several ranks have left do not add up to one.
+    room = np.where(room * (1.0 + 1e-9) < 1.0, 0.0, room)
     return Capacity(
         cache_sequences=store.attention_dp * np.minimum(room, 1e12),
         max_sequences=store.max_sequences,

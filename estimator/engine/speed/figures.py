@@ -174,7 +174,8 @@ def _offline(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus
     columns: Columns = {}
     for side, ratio in (("mid", 1.0), ("low", band.offline_high), ("high", band.offline_low)):
         total = np.minimum(middle * ratio, bound)
-        tpot = np.maximum(expected.tpot_s, least) * (middle / total)
+        # With pipeline stages `middle` holds their bubble, which no time per token has.
+        tpot = np.maximum(np.maximum(expected.tpot_s, least) * (middle / total), bounds.tpot_s)
         columns |= metric_columns(unsaid, tpot, unsaid, total, load.output_tokens, gpus, side=side)
     return columns
 

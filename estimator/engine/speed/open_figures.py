@@ -44,6 +44,7 @@ def open_columns(
     least, least_tpot, least_ttft = bounds.step, bounds.tpot_s, bounds.ttft_s
     full = places / step_floor(floor, micro_batch(places, pace.pipeline), load.context_tokens).time_s()
     columns = ceiling_columns(bounds, load, full, gpus=gpus)
+    served = np.minimum(served, full / load.output_tokens)
     waits = np.where(grows[..., None], np.nan, state.waits_s)
     tpot = np.maximum(state.tpot_s, least_tpot)
     for side, first, each in (

@@ -51,3 +51,11 @@ def test_the_reservation_does_not_change_the_context_that_decode_reads():
     strict, loose = capacity(1.0), capacity(0.5)
     assert strict.step_s < loose.step_s
     assert strict.admitted / strict.tpot_s < loose.admitted / loose.tpot_s
+
+
+def test_parts_left_on_several_ranks_do_not_add_up_to_a_sequence():
+    # Each of 8 attention-data ranks has room for 0.6 of a sequence: none fits, though the sum is 4.8.
+    layout = rank_layout(from_shape(SHAPE), GPU, Precision(), Parallelism(dp=8))
+    for share, admitted in ((0.6, 0.0), (1.0, 8.0), (1.5, 12.0)):
+        store = storage(layout, budget_bytes=131072.0 * 1000 * share, max_num_seqs=2048)
+        assert cache_capacity(store, 1000.0).cache_sequences == pytest.approx(admitted)

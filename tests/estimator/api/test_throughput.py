@@ -3,6 +3,8 @@
 import orjson
 import pytest
 
+from tests.estimator.api.pencil import work_out
+
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
 
 SEED_MODEL = {"parameters": 8.03e9, "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128, "hidden_size": 4096}
@@ -288,3 +290,57 @@ def test_s18_shares_of_experts_that_batches_touch_decide_the_bytes_of_a_step(ask
     routed = (every_expert - one) / 0.75
     assert 1 - (every_expert - eight) / routed == pytest.approx(0.8999, rel=1e-3)
     assert 1 - (every_expert - sixteen) / routed == pytest.approx(0.98998, rel=1e-3)
+
+
+def test_the_launch_hint_starts_as_many_sequences_as_the_figures_run(ask):
+    # vLLM runs 256 at once on an A100 by default: a load of 500 that fits has to be said to need a larger setting.
+    body = REAL | {"gpu": "a100-sxm4-80gb", "model": "llama-3.2-1b"}
+    load = {"mode": "closed_loop", "input_tokens": 100, "output_tokens": 100, "concurrency": 500}
+    answer = ask(**body, workload=load).json()
+    assert answer["concurrency"]["effective"] == 500
+    assert "--max-num-seqs 500" in answer["launch_hint"]
+    assert any("256" in text and "500" in text for text in answer["warnings"])
+    stated = ask(**body | {"memory": {"utilization": 0.9, "max_num_seqs": 256}}, workload=load).json()
+    assert stated["concurrency"]["effective"] == 256
+    assert not any("launch hint" in text for text in stated["warnings"])
+
+
+def test_weights_that_do_not_fit_give_no_speed_on_any_engine(ask):
+    # The files of this packed checkpoint are larger than the formula: 78.4 GB against the 76.5 GB an H100 may use.
+    for engine in ("vllm-2023", "vllm-0.19"):
+        body = REAL | {"model": "qwen3.5-122b-a10b-nvfp4", "engine": engine, "precision": {"weights": "nvfp4"}}
+        answer = ask(**body, workload={"mode": "single_stream", "input_tokens": 10, "output_tokens": 10}).json()
+        assert (answer["feasible"], answer["expected"]["reason"]) == (False, "does_not_fit")
+
+
+def test_no_time_per_token_is_below_the_ceiling_with_pipeline_stages(ask):
+    answer = ask(
+        model="qwen3.6-27b-nvfp4", gpu="a100-sxm4-80gb", engine="tensorrt-llm-1", parallelism={"tp": 2, "pp": 4},
+        precision={"weights": "fp32", "kv_cache": "int8"},
+        workload={"mode": "offline", "input_tokens": 1, "output_tokens": 500},
+    ).json()  # fmt: skip
+    assert answer["expected"]["tpot_s"]["low"] >= answer["ceiling"]["tpot_s"]
+
+
+def test_no_rate_of_an_overloaded_open_loop_is_above_the_ceiling(ask):
+    answer = ask(
+        model="qwen3-vl-32b-thinking", gpu="a40", engine="ideal", precision={"weights": "q4_k_m"},
+        workload={
+            "mode": "open_loop", "input_tokens": 1000, "output_tokens": 4000, "requests_per_s": 5,
+            "prefix_cache_hit_rate": 0.999,
+        },
+    ).json()  # fmt: skip
+    assert answer["expected"]["tokens_per_s_total"]["high"] <= answer["ceiling"]["tokens_per_s_total"] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"model": "llama-3-70b", "precision": {"weights": "fp32"}},  # nothing fits: the budget is negative
+        {"model": "mistral-7b-v0.1", "engine": "ideal", "precision": {"weights": "nvfp4"}},  # held by the ceiling
+    ],
+)
+def test_every_step_can_be_worked_out_with_a_pencil(ask, plan):
+    answer = ask("?explain=true", **REAL | plan, workload=CLOSED).json()
+    for step in answer["explanation"]:
+        assert work_out(step["substituted"]) == pytest.approx(step["value"], rel=1e-6), step
