@@ -27,6 +27,9 @@ class BandSide(StrEnum):
     CONSERVATIVE = "conservative"
 
 
+TARGETS = ("ttft_s", "tpot_s", "e2e_s")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceLevel:
     """Targets of one request, seconds; a missing target is not checked.

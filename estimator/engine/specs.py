@@ -60,6 +60,11 @@ class Parallelism:
         """GPUs of one replica."""
         return self.tp * self.pp * self.dp
 
+    @property
+    def expert_ranks(self) -> int:
+        """GPUs of a stage that share the experts: ep, or all of the tensor and data groups if that is more."""
+        return max(self.ep, self.tp * self.dp)
+
 
 class WorkloadMode(StrEnum):
     """How load is put on the replica (see docs): each throughput figure belongs to one."""

@@ -13,6 +13,7 @@ from estimator.engine.errors import EngineError
 from estimator.engine.options import BandSide, ServiceLevel
 from estimator.engine.sizing import Capacity, Constraint, Fleet, Objective, fleet, largest_load, replicas_for
 from estimator.engine.specs import WorkloadMode
+from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.sweep import Sweep
 from estimator.resolvers.plan import Plan
 from estimator.services.throughput_figures import figures_at
@@ -169,7 +170,6 @@ def _closed(sweep: Sweep, plan: Plan, demand: Demand, slo: ServiceLevel, side: s
     for _pass in range(2):
         loads = np.unique(np.round(np.geomspace(low, high, GRID)))
         columns = sweep.evaluate(rows_of(plan.workload, loads, mode=WorkloadMode.CLOSED_LOOP))
-        rate_side = {"high": "low"}.get(side, side)
         times = {
             name: (columns[f"{column}_{side}"], float(target))
             for name, column, target in (
@@ -180,7 +180,9 @@ def _closed(sweep: Sweep, plan: Plan, demand: Demand, slo: ServiceLevel, side: s
             if target is not None
         }
         think = demand.think_time_s if demand.users is not None else None
-        refined = largest_load(loads, columns[f"requests_per_s_{rate_side}"], times, columns[f"e2e_s_{side}"], think)
+        refined = largest_load(
+            loads, columns[f"requests_per_s_{RATE_SIDE[side]}"], times, columns[f"e2e_s_{side}"], think
+        )
         if refined is None:
             return found
         found = refined

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimator.engine.options import TARGETS
 from estimator.services.sweep_columns import Rows
-
-TARGETS = ("ttft_s", "tpot_s", "e2e_s")
 
 
 def meets_slo(columns: Rows, slo: Mapping[str, Any] | None) -> NDArray[np.int8]:

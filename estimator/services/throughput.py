@@ -9,10 +9,9 @@ import numpy as np
 
 from estimator.engine.codes import Reason
 from estimator.engine.forward_pass.roofline import StepFloor, step_floor
-from estimator.engine.serving.steady_state import prefix_tokens
+from estimator.engine.serving.steady_state import context_tokens, micro_batch, prefix_tokens
 from estimator.engine.specs import Workload, WorkloadMode
 from estimator.engine.speculation.cost import Speculation, reversal_sequences, speculate
-from estimator.engine.speed.figures import micro_batch
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Sweep
 from estimator.engine.speed.work import Work, decode_work, prefill_work
@@ -70,8 +69,7 @@ class Throughput:
     @property
     def context_tokens(self) -> float:
         """Cache length at which decode is evaluated, tokens."""
-        given = self.workload.context_tokens
-        return float(given) if given is not None else self.workload.input_tokens + 0.5 * self.workload.output_tokens
+        return _decode_context(self.workload)
 
     @property
     def cached_tokens(self) -> float:
@@ -144,15 +142,13 @@ def _speculation(
     asked = plan.speculative
     if asked is None:
         return None
-    context = workload.context_tokens
-    length = float(context) if context is not None else workload.input_tokens + 0.5 * workload.output_tokens
     load = max(figures.decoding_sequences or float(workload.concurrency), 1.0)
     batches = np.array([load, *_DOUBLED])
     draft = draft_key(plan)
     result = speculate(
         prepared,
         sequences=batches,
-        context_tokens=length,
+        context_tokens=_decode_context(workload),
         acceptance_rate=asked.acceptance_rate,
         draft_tokens=asked.draft_tokens,
         draft_cost_ratio=asked.draft_cost_ratio,
@@ -171,6 +167,13 @@ def _speculation(
         reversal_batch_size=reversal_sequences(_DOUBLED, gain[1:]),
         draft_cache_bytes_per_token=_cache_per_token(draft) if draft is not None else None,
     )
+
+
+def _decode_context(workload: Workload) -> float:
+    """Cache length at which decode is evaluated: as asked, else the mean of a running sequence."""
+    if workload.context_tokens is not None:
+        return float(workload.context_tokens)
+    return float(context_tokens(workload.input_tokens, workload.output_tokens))
 
 
 _STEADY = (WorkloadMode.DECODE_STEP, WorkloadMode.OFFLINE, WorkloadMode.SINGLE_STREAM)

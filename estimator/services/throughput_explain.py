@@ -4,8 +4,8 @@ from estimator.engine.codes import Binding
 from estimator.engine.explain import Step
 from estimator.engine.forward_pass.roofline import StepFloor, added, step_floor
 from estimator.engine.serving.capacity import stored_bytes_per_sequence
+from estimator.engine.serving.steady_state import micro_batch
 from estimator.engine.specs import WorkloadMode
-from estimator.engine.speed.figures import micro_batch
 from estimator.services.throughput import Throughput
 
 _ROOFLINE = "roofline: bytes / bandwidth against FLOPs / dense peak"

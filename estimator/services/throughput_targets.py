@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimator.engine.options import BandSide, ServiceLevel
+from estimator.engine.options import TARGETS, BandSide, ServiceLevel
+from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.queueing import share_within
+from estimator.engine.serving.steady_state import answer_time_s
 from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.sweep import Sweep
 from estimator.services.throughput_figures import SpeedFigures, Triple
 from estimator.services.throughput_plan import rows_of
@@ -16,11 +19,9 @@ from estimator.services.throughput_plan import rows_of
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-_TARGETS = ("ttft_s", "tpot_s", "e2e_s")
 _POINTS = 48
 _SEARCHED = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM)
 _LIMIT = 100_000.0
-# Sides of times in the order low, mid, high; the low end of a rate belongs to the high end of times.
 _SIDES = ("low", "mid", "high")
 
 
@@ -48,11 +49,11 @@ def targets_met(sweep: Sweep, workload: Workload, slo: ServiceLevel, figures: Sp
     side = "high" if slo.band_side is BandSide.CONSERVATIVE else "mid"
     at_load = sweep.evaluate(rows_of(workload, np.array([figures.concurrency])))
     met: dict[str, bool | None] = {}
-    for name in _TARGETS:
+    for name in TARGETS:
         target = getattr(slo, name)
         value = float(_times(at_load, name, side, percentile, workload)[0])
         met[name] = None if target is None else (bool(value <= target) if np.isfinite(value) else None)
-    asked = [met[name] for name in _TARGETS if getattr(slo, name) is not None]
+    asked = [met[name] for name in TARGETS if getattr(slo, name) is not None]
     goodput = {s: _goodput(at_load, slo, s, workload, percentile) for s in (*_SIDES, "ceiling")}
     best = {s: _highest_rate(sweep, workload, slo, s, percentile) for s in (*_SIDES, "ceiling")}
     unknown = any(value is None for value in asked)
@@ -86,7 +87,7 @@ def _times(columns: dict[str, Any], name: str, side: str, percentile: int, workl
 
 def _within(columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload, percentile: int) -> Bools:
     inside = np.ones(np.shape(columns["reason"]), dtype=bool)
-    for name in _TARGETS:
+    for name in TARGETS:
         target = getattr(slo, name)
         if target is not None:
             with np.errstate(invalid="ignore"):
@@ -98,8 +99,7 @@ def _goodput(
     columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload, percentile: int
 ) -> float | None:
     """Requests/s that meet every target: all at the load or none; in open load the share whose wait is short enough."""
-    rate_side = {"low": "high", "high": "low"}.get(side, side)
-    rate = float(columns[f"requests_per_s_{rate_side}"][0])
+    rate = float(columns[f"requests_per_s_{RATE_SIDE[side]}"][0])
     if not np.isfinite(rate):
         return None
     if workload.mode is WorkloadMode.OPEN_LOOP and side != "ceiling":
@@ -114,10 +114,10 @@ def _share_within(columns: dict[str, Any], slo: ServiceLevel, side: str, workloa
         return 0.0
     room = [slo.ttft_s] if slo.ttft_s is not None else []
     if slo.e2e_s is not None:
-        room.append(slo.e2e_s - (workload.output_tokens - 1.0) * tpot)
+        room.append(slo.e2e_s - float(answer_time_s(0.0, tpot, workload.output_tokens)))
     if not room:
         return 1.0
-    points = np.array([_times(columns, "ttft_s", side, p, workload)[0] for p in (50, 90, 95, 99)])
+    points = np.array([_times(columns, "ttft_s", side, p, workload)[0] for p in PERCENTILES])
     if not np.all(np.isfinite(points)):
         return 0.0
     least = float(columns["ttft_s_ceiling"][0])
@@ -139,14 +139,13 @@ def _highest_closed(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: s
     room = float(first["max_sequences"][0])
     if not np.isfinite(room) or room < 1:
         return None
-    rate_side = {"low": "high", "high": "low"}.get(side, side)
     low, high = 1.0, max(min(room, _LIMIT), 1.0)
     best = 0.0
     for _ in range(3):
         points = np.unique(np.round(np.geomspace(low, high, _POINTS)))
         columns = sweep.evaluate(rows_of(workload, points, mode=mode))
         inside = _within(columns, slo, side, workload, percentile)
-        rates = np.where(inside, columns[f"requests_per_s_{rate_side}"], 0.0)
+        rates = np.where(inside, columns[f"requests_per_s_{RATE_SIDE[side]}"], 0.0)
         if not inside.any():
             return best
         best = max(best, float(np.nanmax(rates)))

@@ -5,9 +5,10 @@ import time
 import numpy as np
 import pytest
 
+from estimator.engine.codes import MODE_CODES
 from estimator.engine.specs import Parallelism, Precision, WorkloadMode
 from estimator.engine.speed.prepared import Key, prepare
-from estimator.engine.speed.sweep import CHUNK_ROWS, Rows, Sweep, mode_code
+from estimator.engine.speed.sweep import CHUNK_ROWS, Rows, Sweep
 from tests.engine.shapes import H100, from_shape, latent_shape, llama_8b_shape, mixture_shape, serving_engine
 
 pytestmark = pytest.mark.bench
@@ -36,7 +37,7 @@ def rows(count):
     rng = np.random.default_rng(1)
     return Rows(
         key=np.repeat(np.arange(count // BLOCK + 1) % KEYS, BLOCK)[:count],
-        mode=mode_code(WorkloadMode.CLOSED_LOOP),
+        mode=MODE_CODES[WorkloadMode.CLOSED_LOOP],
         input_tokens=rng.integers(100, 8000, count).astype(float),
         output_tokens=rng.integers(50, 2000, count).astype(float),
         concurrency=rng.integers(1, 512, count).astype(float),

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from estimator.engine.architecture import override_cache
+from estimator.engine.codes import MODE_CODES
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
 from estimator.engine.speculation.cost import reversal_sequences, speculate
 from estimator.engine.speculation.gain import implied_acceptance_rate, speed_up, tokens_per_pass
 from estimator.engine.speed.prepared import Key, prepare
-from estimator.engine.speed.sweep import Rows, Sweep, mode_code
+from estimator.engine.speed.sweep import Rows, Sweep
 from tests.engine.shapes import H100, IDEAL, LLAMA_8B, from_shape, llama_8b_shape, serving_engine
 from tests.shared_data import shared_dir
 
@@ -48,7 +49,7 @@ def key(gpu=H100, weights="bf16", tp=1, kv="bf16", architecture=None, engine=Non
 def steps(prepared, batches, context=500.0):
     rows = Rows(
         key=np.zeros(len(batches), int),
-        mode=mode_code(WorkloadMode.DECODE_STEP),
+        mode=MODE_CODES[WorkloadMode.DECODE_STEP],
         input_tokens=context,
         output_tokens=1.0,
         concurrency=np.asarray(batches, float),
@@ -111,7 +112,7 @@ def test_every_cache_technique_is_a_parameter_and_admits_more_conversations(chan
     changed = key(engine=IDEAL, architecture=override_cache(LLAMA_8B, **change), kv=kv)
     rows = Rows(
         key=np.array([0, 1]),
-        mode=mode_code(WorkloadMode.DECODE_STEP),
+        mode=MODE_CODES[WorkloadMode.DECODE_STEP],
         input_tokens=8000.0,
         output_tokens=1.0,
         concurrency=16.0,

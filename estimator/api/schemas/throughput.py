@@ -13,7 +13,7 @@ from estimator.api.schemas.echo import PlanAnswer, plan_parts
 from estimator.api.schemas.plan import PlanRequest
 from estimator.api.schemas.throughput_examples import EXAMPLES
 from estimator.engine.codes import Binding, Reason
-from estimator.engine.forward_pass.roofline import added
+from estimator.engine.forward_pass.roofline import added, ridge_flops_per_byte
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.words import speed_word
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -355,7 +355,9 @@ def _roofline(result: Throughput) -> RooflinePart:
         overlapped_s=float(least.time_s()),
         added_s=float(added(memory_s=memory, compute_s=compute)),
         arithmetic_intensity_flops_per_byte=work.intensity_flops_per_byte,
-        ridge_flops_per_byte=result.peak_flops_per_s / gpu.memory_bandwidth_bytes_per_s,
+        ridge_flops_per_byte=ridge_flops_per_byte(
+            peak_flops_per_s=result.peak_flops_per_s, bandwidth_bytes_per_s=gpu.memory_bandwidth_bytes_per_s
+        ),
         mfu=work.flops / (available * result.peak_flops_per_s) if available else None,
         mbu=work.bytes / (available * gpu.memory_bandwidth_bytes_per_s) if available else None,
     )

@@ -127,6 +127,9 @@ WEIGHT_CODINGS: Mapping[str, WeightCoding] = {
     "iq1_s": _mix("2.00", 1),
 }
 
+# File types of llama.cpp.
+GGUF_FORMATS = frozenset(name for name, coding in WEIGHT_CODINGS.items() if coding.evidence in (_GGML, _LLAMA_CPP))
+
 # Tensor types inside GGUF files, for files whose tensors are known one by one.
 GGML_TENSOR_BITS: Mapping[str, Fraction] = {
     name: Fraction(text)

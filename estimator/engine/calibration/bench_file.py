@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.serving.steady_state import answer_time_s
 
 MOST_FAILED_SHARE = 0.01
 LENGTH_TOLERANCE = 0.10
@@ -130,7 +131,7 @@ class _Reader:
         mean_ttft = (self.number("mean_ttft_ms") or self.positive("median_ttft_ms")) / 1e3
         mean_tpot = (self.number("mean_tpot_ms") or self.positive("median_tpot_ms")) / 1e3
         end_to_end = self.number("mean_e2el_ms")
-        stay = end_to_end / 1e3 if end_to_end else mean_ttft + (output_tokens - 1.0) * mean_tpot
+        stay = end_to_end / 1e3 if end_to_end else answer_time_s(mean_ttft, mean_tpot, output_tokens)
         achieved = rate * stay
         limit = self.number("max_concurrency")
         if limit is None:

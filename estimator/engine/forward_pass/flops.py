@@ -1,13 +1,14 @@
 """Work of a transformer in FLOPs, multiply-adds and positions, with and without a KV cache."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from estimator.engine.architecture.parameters import parameter_totals
-from estimator.engine.architecture.spec import Architecture, Attention
+from estimator.engine.architecture.spec import Architecture, Attention, AttentionKind
 
 Floats = npt.NDArray[np.float64]
 Number = float | Floats
@@ -81,6 +82,22 @@ def attention_flops_per_token(attention: Attention, *, absorbed: bool = True) ->
     if attention.latent_rank:
         key = attention.latent_nope_dim + attention.latent_rope_dim
     return 2.0 * heads * (key + attention.head_dim_v)
+
+
+def read_window_tokens(attention: Attention) -> float:
+    """Cached tokens that one query reads at most: the window, or the tokens a sparse index picks; inf for all."""
+    if attention.kind is AttentionKind.SPARSE_LATENT and attention.index_top_k:
+        return float(attention.index_top_k)
+    return float(attention.window_tokens or inf)
+
+
+def attended_pairs(tokens: Any, window_tokens: Any) -> Any:
+    """Query-key pairs of causal attention over the first `tokens` positions, the k-th seeing min(k, window).
+
+    `S(n) = n·m − m²/2`, `m = min(n, window)`; positions p to l take `S(l) − S(p)`.
+    """
+    near = np.minimum(tokens, window_tokens)
+    return tokens * near - near * near / 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -241,22 +241,6 @@ BYTES_PER_WEIGHT = MappingProxyType(
         "nf4": 0.5625,
     }
 )
-BYTES_PER_CACHE_ELEMENT = MappingProxyType(
-    {
-        "fp32": 4.0,
-        "bf16": 2.0,
-        "fp16": 2.0,
-        "fp8": 1.0,
-        "int8": 1.0,
-        "int4": 0.5,
-        # GGUF blocks of 32 elements with their scale: 34, 24, 22, 20 and 18 bytes.
-        "q8_0": 34 / 32,
-        "q5_1": 24 / 32,
-        "q5_0": 22 / 32,
-        "q4_1": 20 / 32,
-        "q4_0": 18 / 32,
-    }
-)
 # The founders' reference: kernel tables as they are. The golden cases are worked with these.
 REFERENCE_OPERATORS = OperatorConstants()
 

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from math import log2
 
+from estimator.engine.architecture.kv_cache import kv_element_bytes
+from estimator.engine.architecture.quantisation import GGUF_FORMATS, weight_coding
 from estimator.engine.errors import InvalidInputError, MissingFigureError
 from estimator.engine.forward_pass.kernel_tables import (
     ATTENTION_ROWS,
-    BYTES_PER_CACHE_ELEMENT,
     BYTES_PER_WEIGHT,
     EXPERT_ROWS,
     GEMM_ROWS,
@@ -34,12 +35,8 @@ _KERNEL_FALLBACKS = {
 }
 _FAMILY_FALLBACKS = ("hopper", "ampere_g", "ampere")
 _LATENT_FALLBACK = "ampere"
-# Bits of one weight of a GGUF file type, mixes averaged over models (llama.cpp's own quantisation tables).
-_GGUF_BITS = {
-    "q2_k": 3.16, "q3_k_s": 3.64, "q3_k_m": 3.91, "q3_k_l": 4.30, "q4_0": 4.5, "q4_1": 5.0, "q4_k_s": 4.67,
-    "q4_k_m": 4.85, "q5_0": 5.5, "q5_1": 6.0, "q5_k_s": 5.57, "q5_k_m": 5.70, "q6_k": 6.56, "q8_0": 8.5,
-    "iq4_xs": 4.46, "iq3_m": 3.76, "iq2_m": 2.93, "iq1_s": 2.0,
-}  # fmt: skip
+# Layers of a q4_k_m file without its head, which is priced apart (03-engine 1.5); 4.89 is the mean of the whole file.
+_BODY_BITS = {"q4_k_m": 4.85}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +120,8 @@ def _is_fp8_asked(activations: str | None) -> bool:
 def _bytes_per_weight(name: str) -> float:
     if name in BYTES_PER_WEIGHT:
         return BYTES_PER_WEIGHT[name]
-    if name in _GGUF_BITS:
-        return _GGUF_BITS[name] / 8
+    if name in GGUF_FORMATS:
+        return _BODY_BITS.get(name, float(weight_coding(name).element_bits)) / 8
     raise InvalidInputError(f"no kernel figure is known for the format {name!r}", field="precision.weights")
 
 
@@ -134,9 +131,7 @@ def cache_bytes_per_element(name: str) -> float:
     Raises:
         InvalidInputError: unknown format.
     """
-    if name not in BYTES_PER_CACHE_ELEMENT:
-        raise InvalidInputError(f"unknown KV cache format {name!r}", field="precision.kv_cache")
-    return BYTES_PER_CACHE_ELEMENT[name]
+    return float(kv_element_bytes(name))
 
 
 def kernel_family(gpu: Gpu) -> tuple[str, bool]:

@@ -11,7 +11,7 @@ from estimator.engine.errors import InvalidInputError
 from estimator.engine.forward_pass.collectives import exchange
 from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, AttentionRow, KernelRow, OperatorConstants
 from estimator.engine.forward_pass.kernels import attention_row, expert_row, gemm_row, kernel_family
-from estimator.engine.forward_pass.roofline import log_miss
+from estimator.engine.forward_pass.roofline import expert_coverage, log_miss
 from estimator.engine.forward_pass.traffic import CacheGroup, ExpertGroup, Gemm, RankLayout
 from estimator.engine.specs import Gpu, ServingConstants
 
@@ -270,11 +270,6 @@ def decode_pass_s(folded: Folded, tokens: Any, linear_s: Any) -> Any:
     return _with_experts(folded, total, tokens)
 
 
-def prefill_pass_s(folded: Folded, prompts: Any, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
-    """Seconds of one prefill of `prompts` prompts, without the head and without the host's launch floor."""
-    return prefill_body_s(folded, prompts, new_tokens, prefill_attention_s(folded, new_tokens, cached_tokens))
-
-
 def prefill_attention_s(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
     """Seconds of attention of one prompt of `new_tokens` behind `cached_tokens`: each new token over the mean context.
 
@@ -288,7 +283,10 @@ def prefill_attention_s(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.
 
 
 def prefill_body_s(folded: Folded, prompts: Any, new_tokens: Any, attention_s: Any) -> Any:
-    """Seconds of one prefill of `prompts` prompts whose attention takes `attention_s` each."""
+    """Seconds of one prefill of `prompts` prompts whose attention takes `attention_s` each.
+
+    Without the head and without the host's launch floor.
+    """
     tokens = prompts * new_tokens
     square = tokens * tokens
     total = folded.prefill_fixed_s + tokens * folded.prefill_token_s + prompts * attention_s
@@ -305,7 +303,7 @@ def prefill_head_s(folded: Folded, prompts: Any) -> Any:
 def _with_experts(folded: Folded, total: Any, tokens: Any) -> Any:
     """Adds the routed experts, of which `1 − (1 − k/E)^tokens` is touched."""
     for memory, token, miss in zip(folded.expert_memory_s2, folded.expert_token_s2, folded.log_miss, strict=True):
-        touched = np.expm1(tokens * miss)
+        touched = expert_coverage(miss, tokens)
         total = total + np.sqrt(memory * touched * touched + token * tokens * tokens)
     return total
 
@@ -324,7 +322,7 @@ def step_parts_s(folded: Folded, sequences: Any, linear_s: Any) -> tuple[Any, di
     pairs = [(folded.head_memory_s2, folded.head_token_s2 * square)]
     pairs += [(m, t * square) for m, t in zip(folded.gemm_memory_s2, folded.gemm_token_s2, strict=True)]
     for read, token, miss in zip(folded.expert_memory_s2, folded.expert_token_s2, folded.log_miss, strict=True):
-        touched = np.expm1(sequences * miss)
+        touched = expert_coverage(miss, sequences)
         pairs.append((read * touched * touched, token * sequences * sequences))
     for read, product in pairs:
         both = np.sqrt(read + product)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimator.engine.architecture.spec import Architecture
-from estimator.engine.forward_pass.flops import active_parameters
+from estimator.engine.forward_pass.flops import active_parameters, attended_pairs
 from estimator.engine.forward_pass.kernels import weight_format
 from estimator.engine.forward_pass.traffic import CacheGroup, ExpertGroup, Gemm, RankLayout
 from estimator.engine.specs import Gpu, Parallelism, Precision
@@ -41,9 +41,14 @@ def ridge_flops_per_byte(*, peak_flops_per_s: float, bandwidth_bytes_per_s: floa
     return peak_flops_per_s / bandwidth_bytes_per_s
 
 
-def expert_coverage(*, experts: Any, per_token: Any, tokens: Any) -> Any:
-    """Share of experts that `tokens` tokens touch under random routing, `1 − (1 − k/E)^tokens`."""
-    return 1.0 - (1.0 - np.asarray(per_token) / experts) ** tokens
+def expert_coverage(log_miss: Any, tokens: Any) -> Any:
+    """Share of experts that `tokens` tokens touch under random routing, `1 − (1 − k/E)^tokens`.
+
+    Args:
+        log_miss: log(1 − k/E), see `log_miss`.
+        tokens: tokens of the step, over all ranks.
+    """
+    return -np.expm1(tokens * log_miss)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +101,7 @@ def step_floor(floor: Floor, tokens: Any, context_tokens: Any) -> StepFloor:
         compute = compute + attention * seen
     memory = floor.weights_s + own * memory
     for experts, miss in zip(floor.experts_s, floor.log_miss, strict=True):
-        memory = memory - experts * np.expm1(tokens * miss)
+        memory = memory + experts * expert_coverage(miss, tokens)
     return StepFloor(memory_s=memory, compute_s=own * compute + tokens * floor.expert_token_s)
 
 
@@ -115,21 +120,15 @@ def floor_step_s(floor: Floor, tokens: Any, context_tokens: Any, compute_efficie
 def floor_prefill_compute_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
     """Seconds of the products of one prompt at full peak; the head runs for the last position only.
 
-    The k-th token attends to min(k, window) tokens; the sum over tokens from p to l is `S(l) − S(p)` with
-    `S(n) = n·m − m²/2`, `m = min(n, window)`.
+    Attention multiplies the pairs of the new positions (`flops.attended_pairs`).
     """
     total = new_tokens * (floor.token_s + floor.expert_token_s) + floor.head_s
     end = new_tokens + cached_tokens
     nothing_cached = not np.any(cached_tokens)
     for window, attention in zip(floor.windows, floor.prefill_attention_s, strict=True):
-        pairs = _attended(end, window)
-        total = total + attention * (pairs if nothing_cached else pairs - _attended(cached_tokens, window))
+        pairs = attended_pairs(end, window)
+        total = total + attention * (pairs if nothing_cached else pairs - attended_pairs(cached_tokens, window))
     return total
-
-
-def _attended(tokens: Any, window: Any) -> Any:
-    near = np.minimum(tokens, window)
-    return tokens * near - near * near / 2.0
 
 
 def floor_prefill_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0, compute_efficiency: Any = 1.0) -> Any:
@@ -145,7 +144,7 @@ def floor_prefill_memory_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0
     """Seconds to read the weights, the experts that the prompt touches, and the cache of its prefix."""
     memory = floor.weights_s
     for experts, miss in zip(floor.experts_s, floor.log_miss, strict=True):
-        memory = memory - experts * np.expm1(new_tokens * miss)
+        memory = memory + experts * expert_coverage(miss, new_tokens)
     if np.any(cached_tokens):
         for window, read in zip(floor.windows, floor.read_s, strict=True):
             memory = memory + read * np.minimum(cached_tokens, window)

@@ -6,6 +6,7 @@ from math import inf
 
 from estimator.engine.architecture.spec import Architecture, Attention, AttentionKind, FeedForward, LayerGroup
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.forward_pass.flops import attention_flops_per_token, read_window_tokens
 from estimator.engine.forward_pass.kernels import WeightFormat, cache_bytes_per_element, weight_format
 from estimator.engine.specs import Gpu, Parallelism, Precision
 
@@ -99,11 +100,6 @@ def harmonic(a: float, b: float) -> float:
     return 2.0 * a * b / (a + b) if a > 0 and b > 0 else 0.0
 
 
-def expert_ranks(parallelism: Parallelism) -> int:
-    """GPUs that share the experts: ep, or all ranks of the tensor and attention-data groups if that is more."""
-    return max(parallelism.ep, parallelism.tp * parallelism.dp)
-
-
 def rank_layout(architecture: Architecture, gpu: Gpu, precision: Precision, parallelism: Parallelism) -> RankLayout:
     """The layout of one rank: tensor parallel divides heads and widths, latent caches and their projections stay whole.
 
@@ -142,7 +138,7 @@ def rank_layout(architecture: Architecture, gpu: Gpu, precision: Precision, para
         state_bytes_per_sequence=sum(_state_bytes(g) for g in groups) / parallelism.tp,
         feed_forward_width=sum(g.layers * builder.active_width(g.feed_forward) for g in groups),
         weight_bytes=body / ranks + head.weights * _HEAD_BYTES * edges,
-        expert_ranks=expert_ranks(parallelism),
+        expert_ranks=parallelism.expert_ranks,
         cache_bytes_per_element=builder.cache_bytes,
         other_weight_bytes=builder.other_bytes(groups),
         unusual=_unusual(groups),
@@ -245,7 +241,7 @@ class _Builder:
         feed = group.feed_forward
         if feed is None:
             raise InvalidInputError("a group of experts needs its feed-forward", field="model")
-        ranks = expert_ranks(self.parallelism)
+        ranks = self.parallelism.expert_ranks
         share = self.parallelism.ep / ranks
         weights = group.parameters.routed_experts or 3 * self.hidden * feed.expert_intermediate_size * feed.experts
         one = weights / feed.experts
@@ -283,7 +279,7 @@ class _Builder:
         return CacheGroup(
             layers=group.layers * group.attention_blocks,
             latent=latent or compressed,
-            read_window_tokens=float(attention.index_top_k) if sparse else window,
+            read_window_tokens=read_window_tokens(attention),
             stored_window_tokens=window,
             read_bytes_per_token=read,
             stored_bytes_per_token=read if attention.stores_kv else 0.0,
@@ -311,15 +307,12 @@ def _dense_weights(group: LayerGroup, hidden: int) -> float:
 
 def _attention_widths(attention: Attention, tp: int) -> tuple[float, float, float, float]:
     """Cache elements per token, share of them on a rank, prefill width, and decode FLOPs per cached token."""
-    heads = attention.query_heads
+    width = attention_flops_per_token(attention, absorbed=False) / 4.0
+    flops = attention_flops_per_token(attention)
     if attention.latent_rank:
-        key = attention.latent_nope_dim + attention.latent_rope_dim
-        width = heads * (key + attention.head_dim_v) / 2.0
-        elements = attention.latent_rank + attention.latent_rope_dim
-        return elements, 1.0, width, 2.0 * heads * (elements + attention.latent_rank)
-    width = heads * (attention.head_dim_qk + attention.head_dim_v) / 2.0
+        return attention.latent_rank + attention.latent_rope_dim, 1.0, width, flops
     elements = attention.kv_heads * (attention.head_dim_qk + attention.head_dim_v)
-    return elements, max(1.0 / tp, 1.0 / max(attention.kv_heads, 1)), width, 4.0 * width
+    return elements, max(1.0 / tp, 1.0 / max(attention.kv_heads, 1)), width, flops
 
 
 def _attention_weights(attention: Attention, hidden: int) -> float:

@@ -176,7 +176,7 @@ def _nominal(folded: FoldedArchitecture, precision: Precision, parallelism: Para
     routed = sum(group.parameters.routed_experts * group_copies(group) for group in folded.architecture.layer_groups)
     expert_bits = weight_coding(precision.expert_weights or precision.weights)
     expert = expert_bits.element_bits if expert_bits.whole_model else expert_bits.plain_bits
-    ranks = max(parallelism.ep, parallelism.tp * parallelism.dp) * parallelism.pp
+    ranks = parallelism.expert_ranks * parallelism.pp
     total = (folded.total_parameters - routed) * bits * share + routed * expert * Fraction(1, ranks)
     return RankWeights(
         stage=stage,
@@ -236,7 +236,7 @@ def _share(split: Split, group: _FoldedGroup, parallelism: Parallelism) -> Fract
     if split is Split.REPLICATED:
         return Fraction(1)
     if split is Split.EXPERTS:
-        return Fraction(1, max(parallelism.ep, tp * parallelism.dp))
+        return Fraction(1, parallelism.expert_ranks)
     if split is Split.KV_HEADS and group.kv_heads:
         return Fraction(-(-group.kv_heads // tp), group.kv_heads)
     return Fraction(1, tp)

@@ -9,7 +9,14 @@ import numpy as np
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s
 from estimator.engine.forward_pass.roofline import Floor, floor_prefill_s, floor_step_s
 from estimator.engine.serving.queueing import slot_wait_s, wait_in_services
-from estimator.engine.serving.steady_state import Load, prefill_times, step_s
+from estimator.engine.serving.steady_state import (
+    Load,
+    answer_time_s,
+    micro_batch,
+    prefill_times,
+    step_s,
+    unhidden_prefill_s,
+)
 
 _ROUNDS = 8
 
@@ -53,9 +60,7 @@ def serving_pace(folded: Folded, load: Load) -> Pace:
     def at(sequences: Any) -> tuple[Any, Any, Any]:
         running = np.maximum(sequences, 1.0)
         step = step_s(folded, running, linear)
-        packing = np.minimum(np.maximum(running / 16.0, 1.0), prefill.packed_prompts)
-        stolen = np.where(packing > 1.0, prefill.steal_packed_s, prefill.steal_one_s)
-        ext = np.maximum(stolen - 0.5 * step / packing, 0.5 * stolen)
+        ext = unhidden_prefill_s(prefill, running, step)
         others = np.maximum(sequences - 1.0, 0.0)
         return step, step + others / load.output_tokens * ext / folded.pipeline, ext
 
@@ -75,8 +80,7 @@ def ideal_pace(floor: Floor, load: Load, *, pipeline: Any, prefill_share: Any, d
 
     def at(sequences: Any) -> tuple[Any, Any, Any]:
         running = np.maximum(sequences, 1.0)
-        micro = running / np.minimum(pipeline, running)
-        step = floor_step_s(floor, micro, load.context_tokens, decode_share)
+        step = floor_step_s(floor, micro_batch(running, pipeline), load.context_tokens, decode_share)
         others = np.maximum(sequences - 1.0, 0.0)
         return step, step + others / load.output_tokens * prefill / pipeline, prefill
 
@@ -94,11 +98,11 @@ def open_state(pace: Pace, load: Load, places: Any, requests_per_s: Any, variati
     """
     rate = np.asarray(requests_per_s, dtype=np.float64)
     step, tpot, _ = pace.at(places)
-    stable = places / (pace.first_s + pace.half_step_share * step + (load.output_tokens - 1.0) * tpot)
+    stable = places / answer_time_s(pace.first_s + pace.half_step_share * step, tpot, load.output_tokens)
     decoding = _sequences_at(pace, load, places, rate)
     step, tpot, ext = pace.at(decoding)
     base = pace.first_s + pace.half_step_share * step
-    answer = base + (load.output_tokens - 1.0) * tpot
+    answer = answer_time_s(base, tpot, load.output_tokens)
     busy = rate / np.maximum(stable, 1e-300)
     queue = wait_in_services(np.clip(rate * ext / pace.pipeline, 0.0, 0.999), variation)
     waits = np.expand_dims(np.asarray(pace.service_s), -1) * queue

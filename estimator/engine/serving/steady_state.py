@@ -105,13 +105,42 @@ def prefill_times(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> 
     )
 
 
+def micro_batch(sequences: Any, pipeline: Any) -> Any:
+    """Sequences of one micro-batch: a batch is cut into as many as there are pipeline stages, never below one."""
+    return sequences / np.minimum(pipeline, np.maximum(sequences, 1.0))
+
+
+def answer_time_s(ttft_s: Any, tpot_s: Any, output_tokens: Any) -> Any:
+    """Seconds to the last of n tokens, `ttft + (n − 1)·tpot`: the first token is in the TTFT."""
+    return ttft_s + (output_tokens - 1.0) * tpot_s
+
+
+def turns_of(concurrency: Any, admitted: Any) -> Any:
+    """Turns in which a batch is served where the cache admits fewer than ask, at least one."""
+    return np.maximum(concurrency / np.maximum(admitted, 1e-9), 1.0)
+
+
+def unhidden_prefill_s(prefill: Prefill, decoding: Any, step: Any) -> Any:
+    """Seconds that one prompt takes from those who decode: what half a step beside it does not hide, half at least.
+
+    With many sequences several prompts share a step, one for each sixteen that decode. Source: 03-engine 1.4 (`ext`).
+    """
+    packing = np.minimum(np.maximum(decoding / 16.0, 1.0), prefill.packed_prompts)
+    stolen = np.where(packing > 1.0, prefill.steal_packed_s, prefill.steal_one_s)
+    return _beyond_half_step(stolen, step, packing)
+
+
+def _beyond_half_step(stolen: Any, step: Any, packing: Any) -> Any:
+    return np.maximum(stolen - 0.5 * step / packing, 0.5 * stolen)
+
+
 def step_s(folded: Folded, sequences: Any, linear_s: Any) -> Any:
     """Seconds of one decode step of a replica: every sequence gets one token.
 
     With pipeline stages the batch runs as micro-batches; one full round is the pass of a micro-batch. `linear_s` is
     `decode_linear_s` at the context.
     """
-    micro = sequences / np.minimum(folded.pipeline, np.maximum(sequences, 1.0))
+    micro = micro_batch(sequences, folded.pipeline)
     return decode_pass_s(folded, micro, linear_s) + folded.step_s + folded.per_sequence_s * micro
 
 
@@ -138,10 +167,10 @@ def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadM
     for _ in range(_ITERATIONS - 1 if online else 0):
         state = _balance(folded, load, prefill, decoding, step_s(folded, decoding, linear), mode)
         decoding = _decoding(folded, admitted, state)
-    micro = decoding / np.minimum(folded.pipeline, np.maximum(decoding, 1.0))
+    micro = micro_batch(decoding, folded.pipeline)
     step, parts, cache = step_parts_s(folded, micro, linear)
     state = _balance(folded, load, prefill, decoding, step, mode)
-    over = np.maximum(load.concurrency / np.maximum(admitted, 1e-9) - 1.0, 0.0)
+    over = turns_of(load.concurrency, admitted) - 1.0
     return Steady(
         capacity=capacity.cache_sequences,
         admitted=admitted,
@@ -178,11 +207,9 @@ def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, step: 
     """TPOT, TTFT and end-to-end time when `decoding` sequences decode in steps of `step` seconds."""
     online = mode in _ONLINE
     if online:
-        packing = np.minimum(np.maximum(decoding / 16.0, 1.0), prefill.packed_prompts)
-        stolen = np.where(packing > 1.0, prefill.steal_packed_s, prefill.steal_one_s)
+        ext = unhidden_prefill_s(prefill, decoding, step)
     else:
-        packing, stolen = prefill.packed_prompts, prefill.steal_packed_s
-    ext = np.maximum(stolen - 0.5 * step / packing, 0.5 * stolen)
+        ext = _beyond_half_step(prefill.steal_packed_s, step, prefill.packed_prompts)
     others = np.maximum(decoding - 1.0, 0.0)
     shared = (others if online else decoding) * ext
     tpot = step + shared / load.output_tokens / folded.pipeline
@@ -197,7 +224,7 @@ def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, step: 
     ttft = folded.ttft0_s + prefill.one_s + residual * step + prefill.packed_s * queue
     if mode is WorkloadMode.CLOSED_LOOP:
         ttft = ttft + folded.burst_per_sequence_s * others
-    e2e = ttft + (load.output_tokens - 1.0) * tpot
+    e2e = answer_time_s(ttft, tpot, load.output_tokens)
     return _Round(tpot, ttft, e2e, ext, rho)
 
 
@@ -216,6 +243,5 @@ def static_tokens_per_s(folded: Folded, load: Load, state: Steady) -> Any:
 
     `C·output / (max(C/B, 1) · (ttft0 + B·prefill + (output − 1)·step(B)))`.
     """
-    turns = np.maximum(load.concurrency / np.maximum(state.admitted, 1e-9), 1.0)
-    turn = folded.ttft0_s + state.prefill.packed_s * state.admitted + (load.output_tokens - 1.0) * state.step_s
-    return load.concurrency * load.output_tokens / (turns * turn)
+    turn = answer_time_s(folded.ttft0_s + state.prefill.packed_s * state.admitted, state.step_s, load.output_tokens)
+    return load.concurrency * load.output_tokens / (turns_of(load.concurrency, state.admitted) * turn)

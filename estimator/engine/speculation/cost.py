@@ -7,6 +7,7 @@ import numpy as np
 
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, decode_pass_s
 from estimator.engine.forward_pass.roofline import Floor, step_floor
+from estimator.engine.serving.steady_state import micro_batch
 from estimator.engine.speculation.gain import speed_up, tokens_per_pass
 from estimator.engine.speed.prepared import PreparedKey
 
@@ -34,7 +35,7 @@ def verify_step_s(folded: Folded, sequences: Any, drafted: float, context_tokens
         drafted: drafted tokens of each.
         context_tokens: cached tokens of each.
     """
-    micro = sequences / np.minimum(folded.pipeline, np.maximum(sequences, 1.0))
+    micro = micro_batch(sequences, folded.pipeline)
     tokens = micro * (drafted + 1.0)
     linear = decode_linear_s(folded, context_tokens)
     cache = linear - folded.decode_token_s

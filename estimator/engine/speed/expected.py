@@ -9,9 +9,17 @@ from estimator.engine.forward_pass.llama_cpp import LlamaCpp, llama_cpp_prefill_
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor, floor_prefill_s, step_floor
 from estimator.engine.serving.capacity import Capacity, admitted_sequences
-from estimator.engine.serving.steady_state import Load, offline_tokens_per_s, static_tokens_per_s, steady_state
+from estimator.engine.serving.steady_state import (
+    Load,
+    answer_time_s,
+    micro_batch,
+    offline_tokens_per_s,
+    static_tokens_per_s,
+    steady_state,
+    turns_of,
+)
 from estimator.engine.specs import WorkloadMode
-from estimator.engine.speed.figures import Expected, micro_batch
+from estimator.engine.speed.figures import Expected
 
 
 def serving_expected(folded: Folded, load: Load, limits: Capacity, mode: WorkloadMode) -> Expected:
@@ -53,11 +61,11 @@ def ideal_expected(
     least = step_floor(floor, micro, load.context_tokens)
     step = least.time_s(decode_share)
     prefill = floor_prefill_s(floor, load.input_tokens - load.cached_tokens, load.cached_tokens, prefill_share)
-    turns = np.maximum(load.concurrency / np.maximum(admitted, 1e-9), 1.0)
-    answer = prefill + (load.output_tokens - 1.0) * step
+    turns = turns_of(load.concurrency, admitted)
+    answer = answer_time_s(prefill, step, load.output_tokens)
     total = admitted / step
     if mode is WorkloadMode.STATIC_BATCH:
-        turn = prefill * admitted + (load.output_tokens - 1.0) * step
+        turn = answer_time_s(prefill * admitted, step, load.output_tokens)
         total = load.concurrency * load.output_tokens / (turns * turn)
     return Expected(
         admitted=admitted,
@@ -78,7 +86,7 @@ def llama_cpp_expected(folded: LlamaCpp, load: Load, limits: Capacity, mode: Wor
     admitted = admitted_sequences(limits, load.concurrency, mode)
     step = llama_cpp_step_s(folded, load.context_tokens)
     prefill = llama_cpp_prefill_s(folded, load.input_tokens - load.cached_tokens)
-    answer = prefill + (load.output_tokens - 1.0) * step
+    answer = answer_time_s(prefill, step, load.output_tokens)
     return Expected(
         admitted=admitted,
         decoding=admitted,

@@ -14,7 +14,7 @@ from estimator.engine.forward_pass.roofline import (
     floor_prefill_memory_s,
     step_floor,
 )
-from estimator.engine.serving.steady_state import Load
+from estimator.engine.serving.steady_state import Load, answer_time_s
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
 
@@ -40,11 +40,6 @@ class Expected:
     parts: dict[Binding, Any]
     cache_read_s: Any = 0.0
     busy: bool = True
-
-
-def micro_batch(sequences: Any, pipeline: Any) -> Any:
-    """Sequences of one micro-batch: a batch is cut into as many as there are pipeline stages, never below one."""
-    return sequences / np.minimum(pipeline, np.maximum(sequences, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +70,7 @@ def bounds_of(floor: Floor, load: Load, sequences: Any, *, pipeline: Any) -> Bou
 
 def ceiling_columns(bounds: Bounds, load: Load, total: Any, *, gpus: Any) -> Columns:
     """The ceiling of each row, with as many sequences a step as the expectation decodes; `total` is tokens/s."""
-    e2e = bounds.ttft_s + (load.output_tokens - 1.0) * bounds.tpot_s
+    e2e = answer_time_s(bounds.ttft_s, bounds.tpot_s, load.output_tokens)
     return metric_columns(bounds.ttft_s, bounds.tpot_s, e2e, total, load.output_tokens, gpus, side="ceiling")
 
 
@@ -105,7 +100,7 @@ def closed_columns(
         if mode is WorkloadMode.OFFLINE:
             return columns | _offline(expected, bounds, load, band, gpus=gpus)
         return columns | _one_step(columns["step_s"], expected, bounds, band, gpus=gpus)
-    e2e = bounds.ttft_s + (load.output_tokens - 1.0) * bounds.tpot_s
+    e2e = answer_time_s(bounds.ttft_s, bounds.tpot_s, load.output_tokens)
     columns |= ceiling_columns(bounds, load, expected.admitted * load.output_tokens / e2e, gpus=gpus)
     if mode is WorkloadMode.STATIC_BATCH:
         return columns | _static(expected, bounds, load, band, gpus=gpus)
@@ -122,8 +117,8 @@ def _saturated_band(band: Band, saturated: Any) -> Band:
     )
 
 
-def _sides(band: Band) -> tuple[tuple[str, Any, Any], ...]:
-    """Side, multiplier of TTFT, multiplier of TPOT."""
+def band_sides(band: Band) -> tuple[tuple[str, Any, Any], ...]:
+    """Each side of the band with its multipliers of TTFT and of TPOT."""
     return (
         ("mid", 1.0, 1.0),
         ("low", band.ttft_low, band.tpot_low),
@@ -139,7 +134,7 @@ def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
     tpot = np.maximum(expected.tpot_s, least)
     under_way = expected.admitted * load.output_tokens
     columns: Columns = {}
-    for side, first, each in _sides(band):
+    for side, first, each in band_sides(band):
         inside = np.maximum(expected.ttft_s * first, bounds.ttft_s)
         tpot_end = np.maximum(tpot * each, bounds.tpot_s)
         decoding = (load.output_tokens - 1.0) * tpot_end
@@ -154,9 +149,9 @@ def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
     tpot = np.maximum(expected.tpot_s, bounds.tpot_s)
     ttft = np.maximum(expected.ttft_s + expected.queue_s, bounds.ttft_s)
     rates = {"mid": 1.0, "low": band.static_high, "high": band.static_low}
-    most = expected.admitted * load.output_tokens / (bounds.ttft_s + (load.output_tokens - 1.0) * bounds.tpot_s)
+    most = expected.admitted * load.output_tokens / answer_time_s(bounds.ttft_s, bounds.tpot_s, load.output_tokens)
     columns: Columns = {}
-    for side, first, each in _sides(band):
+    for side, first, each in band_sides(band):
         total = np.minimum(expected.tokens_per_s * rates[side], most)
         time = load.concurrency * load.output_tokens / total
         ttft_end, tpot_end = np.maximum(ttft * first, bounds.ttft_s), np.maximum(tpot * each, bounds.tpot_s)
@@ -184,18 +179,19 @@ def _one_step(step: Any, expected: Expected, bounds: Bounds, band: Band, *, gpus
     """One decode step: no first token, no request."""
     unsaid = np.full(np.shape(step), np.nan)
     columns: Columns = {}
-    for side, _, each in _sides(band):
+    for side, _, each in band_sides(band):
         tpot = np.maximum(step * each, bounds.tpot_s)
         columns |= metric_columns(unsaid, tpot, unsaid, expected.admitted / tpot, unsaid, gpus, side=side)
     return columns
 
 
-_RATE_SIDE = {"low": "high", "high": "low", "mid": "mid", "ceiling": "ceiling"}
+# The low end of a time belongs to the high end of a rate.
+RATE_SIDE = {"low": "high", "high": "low", "mid": "mid", "ceiling": "ceiling"}
 
 
 def metric_columns(ttft: Any, tpot: Any, e2e: Any, total: Any, output: Any, gpus: Any, *, side: str) -> Columns:
     """Columns of one end: the low end of a time is the high end of a rate."""
-    rate = _RATE_SIDE[side]
+    rate = RATE_SIDE[side]
     return {
         f"ttft_s_{side}": ttft,
         f"tpot_s_{side}": tpot,

@@ -8,15 +8,16 @@ from estimator.engine.codes import Binding
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, step_parts_s
 from estimator.engine.forward_pass.roofline import Floor, step_floor
 from estimator.engine.serving.open_loop import Pace, open_state
-from estimator.engine.serving.steady_state import Load
+from estimator.engine.serving.queue_table import PERCENTILES
+from estimator.engine.serving.steady_state import Load, answer_time_s, micro_batch
 from estimator.engine.speed.bands import Band
 from estimator.engine.speed.figures import (
     Columns,
+    band_sides,
     binding_columns,
     bounds_of,
     ceiling_columns,
     metric_columns,
-    micro_batch,
 )
 
 
@@ -47,17 +48,13 @@ def open_columns(
     served = np.minimum(served, full / load.output_tokens)
     waits = np.where(grows[..., None], np.nan, state.waits_s)
     tpot = np.maximum(state.tpot_s, least_tpot)
-    for side, first, each in (
-        ("mid", 1.0, 1.0),
-        ("low", band.ttft_low, band.tpot_low),
-        ("high", band.ttft_high, band.tpot_high),
-    ):
+    for side, first, each in band_sides(band):
         ttft_end = np.maximum((state.base_ttft_s + waits[..., 0]) * first, least_ttft)
         tpot_end = np.maximum(tpot * each, least_tpot)
-        e2e = ttft_end + (load.output_tokens - 1.0) * tpot_end
+        e2e = answer_time_s(ttft_end, tpot_end, load.output_tokens)
         total = served * load.output_tokens
         columns |= metric_columns(ttft_end, tpot_end, e2e, total, load.output_tokens, gpus, side=side)
-    for place, percentile in enumerate((50, 90, 95, 99), start=1):
+    for place, percentile in enumerate(PERCENTILES, start=1):
         columns[f"ttft_s_p{percentile}"] = np.maximum(state.base_ttft_s + waits[..., place], least_ttft)
     columns["utilization"] = state.utilization
     columns["max_stable_requests_per_s"] = state.max_stable_requests_per_s

@@ -24,17 +24,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimator.engine.codes import MODE_CODES, MODES, Binding, Reason
+from estimator.engine.codes import MODES, Binding, Reason
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor
 from estimator.engine.serving.capacity import Capacity, Storage, capacity
 from estimator.engine.serving.open_loop import ideal_pace, serving_pace
-from estimator.engine.serving.steady_state import Load, context_tokens, prefix_tokens
+from estimator.engine.serving.queue_table import PERCENTILES
+from estimator.engine.serving.steady_state import Load, context_tokens, micro_batch, prefix_tokens
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
-from estimator.engine.speed.figures import Columns, binding_columns, bounds_of, closed_columns, micro_batch
+from estimator.engine.speed.figures import Columns, binding_columns, bounds_of, closed_columns
 from estimator.engine.speed.open_figures import open_columns
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.stacking import stack, take
@@ -59,7 +60,7 @@ STATE_COLUMNS = (
     "step_cache_s",
 )
 OPEN_COLUMNS = (
-    *(f"ttft_s_p{percentile}" for percentile in (50, 90, 95, 99)),
+    *(f"ttft_s_p{percentile}" for percentile in PERCENTILES),
     "utilization",
     "max_stable_requests_per_s",
 )
@@ -348,8 +349,3 @@ def _blank(columns: Columns, no_room: Any, reason: Any, missing: Any = False) ->
             for name in CEILING_COLUMNS:
                 columns[name] = np.where(no_room, np.nan, columns[name])
     return columns
-
-
-def mode_code(mode: WorkloadMode) -> int:
-    """The code of a mode in `Rows.mode`."""
-    return MODE_CODES[mode]

@@ -1,4 +1,4 @@
-"""Words for decode speeds as a reader feels them, and the time of a whole answer."""
+"""Words for decode speeds as a reader feels them."""
 
 from enum import StrEnum
 
@@ -22,8 +22,3 @@ def speed_word(tokens_per_s_per_user: float) -> SpeedWord:
         if tokens_per_s_per_user >= border:
             return word
     return SpeedWord.PAINFUL
-
-
-def answer_time_s(*, ttft_s: float, tpot_s: float, output_tokens: float) -> float:
-    """Seconds to the last of n tokens, `ttft + (n − 1)·tpot`: the first token is in the TTFT."""
-    return ttft_s + (output_tokens - 1) * tpot_s

@@ -1,12 +1,14 @@
 """Work of a whole replica: FLOPs and bytes of one prompt and of one decode step, whatever the split over GPUs."""
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from estimator.engine.architecture.spec import Architecture, AttentionKind
-from estimator.engine.forward_pass.flops import active_parameters, attention_flops_per_token
+from estimator.engine.architecture.spec import Architecture
+from estimator.engine.forward_pass.flops import (
+    active_parameters,
+    attended_pairs,
+    attention_flops_per_token,
+    read_window_tokens,
+)
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, floor_prefill_memory_s, ideal_floor, step_floor
 from estimator.engine.forward_pass.traffic import rank_layout
 from estimator.engine.specs import Parallelism
@@ -55,8 +57,8 @@ def prefill_work(prepared: PreparedKey, *, new_tokens: float, cached_tokens: flo
     attention = 0.0
     for group in key.architecture.layer_groups:
         if group.attention is not None:
-            window = float(_window(group.attention))
-            pairs = _pairs(end, window) - _pairs(cached_tokens, window)
+            window = read_window_tokens(group.attention)
+            pairs = float(attended_pairs(end, window) - attended_pairs(cached_tokens, window))
             attention += group.layers * attention_flops_per_token(group.attention, absorbed=False) * pairs
     reading = float(floor_prefill_memory_s(_whole(prepared), new_tokens, cached_tokens))
     return Work(flops=linear + attention, bytes=reading * key.gpu.memory_bandwidth_bytes_per_s)
@@ -71,22 +73,11 @@ def _attention_flops(architecture: Architecture, context_tokens: float, *, absor
     total = 0.0
     for group in architecture.layer_groups:
         if group.attention is not None:
-            seen = min(context_tokens, float(_window(group.attention)))
+            seen = min(context_tokens, read_window_tokens(group.attention))
             total += group.layers * attention_flops_per_token(group.attention, absorbed=absorbed) * seen
             index = 2.0 * group.attention.index_heads * group.attention.index_head_dim
             total += group.layers * index * context_tokens
     return total
-
-
-def _window(attention: Any) -> float:
-    if attention.kind is AttentionKind.SPARSE_LATENT and attention.index_top_k:
-        return float(attention.index_top_k)
-    return float(attention.window_tokens or np.inf)
-
-
-def _pairs(tokens: float, window: float) -> float:
-    near = min(tokens, window)
-    return tokens * near - near * near / 2.0
 
 
 def _whole(prepared: PreparedKey) -> Floor:

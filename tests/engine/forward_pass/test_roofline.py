@@ -70,7 +70,7 @@ def test_tensor_parallel_halves_the_step_of_a_dense_model():
 
 
 def test_a_mixture_touches_25_90_and_99_percent_of_its_experts_at_batch_1_8_and_16():  # S18
-    shares = expert_coverage(experts=8, per_token=2, tokens=np.array([1, 8, 16]))
+    shares = expert_coverage(np.log(1 - 2 / 8), np.array([1, 8, 16]))
     assert shares == pytest.approx([0.25, 0.8999, 0.98998], rel=1e-3)
 
 

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from estimator.engine.architecture import read_config
-from estimator.engine.codes import Reason
+from estimator.engine.codes import MODE_CODES, Reason
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
 from estimator.engine.speed.prepared import Basis, Key, prepare
-from estimator.engine.speed.sweep import Rows, Sweep, mode_code
+from estimator.engine.speed.sweep import Rows, Sweep
 from estimator.engine.speed.work import decode_work
 from tests.engine.shapes import serving_engine
 
@@ -61,7 +61,7 @@ def test_every_model_has_figures_no_faster_than_its_ceiling():
     columns = Sweep(keys).evaluate(
         Rows(
             key=np.arange(len(keys)),
-            mode=mode_code(WorkloadMode.CLOSED_LOOP),
+            mode=MODE_CODES[WorkloadMode.CLOSED_LOOP],
             input_tokens=2000.0,
             output_tokens=500.0,
             concurrency=16.0,

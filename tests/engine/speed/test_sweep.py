@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator.engine.codes import MODES, Binding, Reason
+from estimator.engine.codes import MODE_CODES, MODES, Binding, Reason
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
 from estimator.engine.speed.prepared import Basis, Key, prepare
-from estimator.engine.speed.sweep import FLOAT_COLUMNS, Rows, Sweep, mode_code
+from estimator.engine.speed.sweep import FLOAT_COLUMNS, Rows, Sweep
 from tests.engine.shapes import (
     H100,
     IDEAL,
@@ -23,7 +23,7 @@ from tests.engine.shapes import (
     serving_engine,
 )
 
-CLOSED = mode_code(WorkloadMode.CLOSED_LOOP)
+CLOSED = MODE_CODES[WorkloadMode.CLOSED_LOOP]
 
 
 def key(architecture=None, engine=None, gpu=H100, precision=None, **degrees):
@@ -128,7 +128,7 @@ def test_the_parts_of_a_step_add_up():
     parts = sum(np.nan_to_num(columns[f"step_{b.label}_s"]) for b in Binding if b is not Binding.KV_CACHE)
     rows = random_rows(2_000)
     serving = np.isin(rows.key, [0, 1, 2, 3, 4]) & ~np.isnan(columns["step_s"])
-    serving &= rows.mode != mode_code(WorkloadMode.OPEN_LOOP)
+    serving &= rows.mode != MODE_CODES[WorkloadMode.OPEN_LOOP]
     assert columns["step_s"][serving] == pytest.approx(parts[serving], rel=1e-9)
 
 
@@ -154,7 +154,7 @@ def test_more_bandwidth_never_slows(bandwidth, faster, tokens, output, concurren
         )
         rows = Rows(
             key=np.zeros(1, int),
-            mode=mode_code(WorkloadMode.DECODE_STEP),
+            mode=MODE_CODES[WorkloadMode.DECODE_STEP],
             input_tokens=np.array([float(tokens)]),
             output_tokens=float(output),
             concurrency=float(concurrency),
@@ -172,7 +172,7 @@ def test_longer_contexts_never_decode_faster_and_longer_prompts_never_prefill_fa
         columns = SWEEP.evaluate(
             Rows(
                 key=np.full(len(lengths), place),
-                mode=mode_code(WorkloadMode.SINGLE_STREAM),
+                mode=MODE_CODES[WorkloadMode.SINGLE_STREAM],
                 input_tokens=lengths,
                 output_tokens=10.0,
                 concurrency=1.0,
@@ -186,7 +186,7 @@ def test_longer_contexts_never_decode_faster_and_longer_prompts_never_prefill_fa
 def test_a_closed_loop_of_one_is_a_single_stream():
     def at(mode):
         return SWEEP.evaluate(
-            Rows(key=np.array([0]), mode=mode_code(mode), input_tokens=900.0, output_tokens=300.0, concurrency=1.0)
+            Rows(key=np.array([0]), mode=MODE_CODES[mode], input_tokens=900.0, output_tokens=300.0, concurrency=1.0)
         )
 
     one, stream = at(WorkloadMode.CLOSED_LOOP), at(WorkloadMode.SINGLE_STREAM)
@@ -267,7 +267,7 @@ def test_sixty_conversations_of_8000_tokens_by_the_ideal_profile():  # S13, S14
     columns = SWEEP.evaluate(
         Rows(
             key=np.array([5, 5]),
-            mode=mode_code(WorkloadMode.DECODE_STEP),
+            mode=MODE_CODES[WorkloadMode.DECODE_STEP],
             input_tokens=8000.0,
             output_tokens=1.0,
             concurrency=np.array([60.0, 60.0]),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from estimator.engine.speed.words import answer_time_s, speed_word
+from estimator.engine.serving.steady_state import answer_time_s
+from estimator.engine.speed.words import speed_word
 
 
 @pytest.mark.parametrize(
