@@ -328,6 +328,8 @@ def _reason_text(result: Throughput) -> str | None:
         Reason.NO_QUEUE: _("Offline the queue never empties: a time to the first token is no property of it."),
     }
     reason = result.figures.reason
+    if reason is Reason.MISSING_FIGURE and result.plan.gpu.slug is None and not result.plan.gpu.spec.kernel_family:
+        return _("No measured kernels stand for a GPU given by its figures: give gpu.kernel_family, such as hopper.")
     if reason is Reason.MISSING_FIGURE:
         return result.prepared.unsupported or _("No measurement describes this engine at this load.")
     return texts.get(reason)
