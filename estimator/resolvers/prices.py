@@ -183,7 +183,18 @@ def price_provenance(resolved: ResolvedPrice, facts: Facts, references: Mapping[
             warnings.append(
                 _("%(meter)s is disputed: %(dispute)s.") % {"meter": row["meter"], "dispute": row["dispute"]}
             )
-    return Resolved(provenance=tuple(entries), warnings=tuple(warnings))
+    ending = _ending([by_id[reference] for reference in references])
+    return Resolved(provenance=tuple(entries), warnings=tuple(warnings), assumptions=ending)
+
+
+def _ending(rows: Sequence[FactRow]) -> tuple[str, ...]:
+    """A line for each day on which prices used here are known to change."""
+    days = sorted({row["effective_to"] for row in rows if row["effective_to"]})
+    return tuple(
+        _("In force until %(day)s, other prices follow: %(meters)s.")
+        % {"day": day, "meters": ", ".join(sorted({row["meter"] for row in rows if row["effective_to"] == day}))}
+        for day in days
+    )
 
 
 def _undated(rows: Sequence[FactRow], day: datetime.date | None) -> Iterator[str]:
