@@ -16,15 +16,15 @@ from estimator.api.schemas.formats import CacheFormatName, WeightFormatName
 from estimator.api.schemas.load_parts import SloPart, WorkloadPart
 from estimator.api.schemas.model_part import ModelPart
 from estimator.api.schemas.plan import Degree, MemoryPart, ParallelismPart, PlanRequest, PrecisionPart
+from estimator.api.schemas.sizing_nearest import SizingNearest, nearest_of, ruled_out, who
 from estimator.engine.errors import EngineError
 from estimator.engine.explain import Step
-from estimator.engine.options import ServiceLevel
 from estimator.engine.sizing import Objective
 from estimator.resolvers.choices import DEFAULT_ENGINE
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance, Resolved
-from estimator.services.sizing import Budget, Candidate, Demand, Option, Price, nearest, ranked, size
+from estimator.services.sizing import Budget, Candidate, Demand, Option, Price, ranked, size
 
 MAX_CANDIDATES = 200
 
@@ -161,19 +161,6 @@ class SizingRejected(ResponsePart):
     tpot_s: float | None = Field(description="TPOT it reaches with one request in flight, seconds; null if unknown.")
 
 
-class SizingNearest(ResponsePart):
-    """What would be feasible: these targets on this candidate, or this budget."""
-
-    gpu: str = Field(description="GPU.")
-    precision: str = Field(description="Format of the weights.")
-    tp: int = Field(description="Tensor parallel degree.")
-    what: str = Field(description="slo: the targets have to be at least these; budget: the limit has to be this.")
-    ttft_s: float | None = Field(description="Target that would be met, seconds; null where it is met already.")
-    tpot_s: float | None = Field(description="Target that would be met, seconds; null where it is met already.")
-    gpus: int | None = Field(description="GPUs the cheapest option takes, count; null for targets.")
-    cost_per_month: Amount | None = Field(description="Its price for 730 h; null for targets or without a price.")
-
-
 class SizingAnswer(Answer):
     """Options, best first by the objective."""
 
@@ -205,10 +192,10 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
         **common,
         feasible=feasible,
         objective=body.objective,
-        binding_constraint=None if feasible else _ruled_out(order, sized),
+        binding_constraint=None if feasible else ruled_out(order, sized),
         options=[_option(option, budget) for option in order],
         rejected=[_rejected(option) for option in sized if option.fleet is None],
-        nearest=None if feasible else _nearest(order, sized, slo),
+        nearest=None if feasible else nearest_of(order, sized, slo, asked.facts),
     )
 
 
@@ -371,7 +358,7 @@ def _option(option: Option, budget: Budget) -> SizingOption:
     assert machines is not None and capacity is not None  # noqa: PT018, S101  ranked options have both
     return SizingOption.model_validate(
         {
-            **_who(option),
+            **who(option),
             "basis": option.basis,
             "replicas": machines.replicas,
             "gpus_per_replica": machines.gpus_per_replica,
@@ -397,44 +384,9 @@ def _option(option: Option, budget: Budget) -> SizingOption:
     )
 
 
-def _who(option: Option) -> dict[str, Any]:
-    return {"gpu": option.candidate.gpu, "precision": option.candidate.precision, "tp": option.candidate.tp}
-
-
 def _rejected(option: Option) -> SizingRejected:
     return SizingRejected(
-        **_who(option), reason=option.reason or "", ttft_s=option.best_ttft_s, tpot_s=option.best_tpot_s
-    )
-
-
-def _ruled_out(order: list[Option], sized: list[Option]) -> str:
-    if order:
-        return "budget"
-    reasons = [(option.reason or "").split(":")[0] for option in sized]
-    if "targets_not_met" in reasons:
-        return "slo"
-    return "memory" if "does_not_fit" in reasons else (reasons[0] if reasons else "no_candidate")
-
-
-def _nearest(order: list[Option], sized: list[Option], slo: ServiceLevel) -> SizingNearest | None:
-    if order:
-        first = order[0]
-        return SizingNearest(**_who(first), what="budget", ttft_s=None, tpot_s=None, gpus=first.gpus,
-                             cost_per_month=first.cost_per_month)  # fmt: skip
-    best = nearest(sized, slo)
-    if best is None:
-        return None
-
-    def missed(value: float | None, target: float | None) -> float | None:
-        return value if value is not None and target is not None and value > target else None
-
-    return SizingNearest(
-        **_who(best),
-        what="slo",
-        ttft_s=missed(best.best_ttft_s, slo.ttft_s),
-        tpot_s=missed(best.best_tpot_s, slo.tpot_s),
-        gpus=None,
-        cost_per_month=None,
+        **who(option), reason=option.reason or "", ttft_s=option.best_ttft_s, tpot_s=option.best_tpot_s
     )
 
 

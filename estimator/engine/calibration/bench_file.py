@@ -14,6 +14,7 @@ from estimator.engine.serving.steady_state import answer_time_s
 MOST_FAILED_SHARE = 0.01
 LENGTH_TOLERANCE = 0.10
 LEAST_CONCURRENCY_SHARE = 0.8
+MOST_CONCURRENCY_SHARE = 1.15
 LEAST_ROUNDS = 3.0
 
 
@@ -51,7 +52,8 @@ def read_bench_run(
 
     Raises:
         InvalidInputError: a figure is missing or not positive; more than 1 % of the requests failed; achieved lengths
-            are over 10 % from those asked for; the run never reached its concurrency, or was too short for it.
+            are over 10 % from those asked for; the run never reached its concurrency, was too short for it, or its
+            times and rate contradict that concurrency.
     """
     reader = _Reader(result, field)
     completed = int(reader.positive("completed"))
@@ -141,6 +143,12 @@ class _Reader:
                 "max_concurrency",
                 f"{achieved:.1f} requests were in flight on average, {limit:.0f} asked for: the load generator or the "
                 "number of prompts held the run back",
+            )
+        if achieved > MOST_CONCURRENCY_SHARE * limit:
+            raise self.error(
+                "request_throughput",
+                f"{achieved:.1f} requests would be in flight at these times and this rate, {limit:.0f} were: the "
+                "figures are of different runs or definitions (a wait before the request was sent, another rate)",
             )
         if completed < LEAST_ROUNDS * limit:
             raise self.error(
