@@ -7,6 +7,7 @@ import numpy as np
 
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
 from estimator.engine.memory.fit import memory_fit
 from estimator.engine.specs import Workload, WorkloadMode
 from estimator.engine.speed.prepared import Key, PreparedKey, prepare
@@ -28,13 +29,20 @@ class CacheBudget:
         return self.basis == "observed"
 
 
-def prepared_key(plan: Plan, budget: CacheBudget, *, kv_settings_assumed: bool = False) -> PreparedKey:
+def prepared_key(
+    plan: Plan,
+    budget: CacheBudget,
+    *,
+    kv_settings_assumed: bool = False,
+    constants: OperatorConstants = DEFAULT_OPERATORS,
+) -> PreparedKey:
     """The folded key of a plan.
 
     Args:
         plan: resolved model, GPU, engine and settings.
         budget: bytes of the KV cache (`cache_budget`).
         kv_settings_assumed: whether KV format or memory fraction are defaults that the request did not state.
+        constants: operator constants; others than the shipped ones while constants are fitted.
 
     Raises:
         EngineError: a format or figure the engine does not know.
@@ -52,7 +60,8 @@ def prepared_key(plan: Plan, budget: CacheBudget, *, kv_settings_assumed: bool =
             max_num_seqs=plan.memory.max_num_seqs,
             max_batched_tokens=plan.memory.max_batched_tokens,
             kv_settings_assumed=kv_settings_assumed and not ideal and not budget.observed,
-        )
+        ),
+        constants,
     )
 
 

@@ -1,23 +1,32 @@
-"""The product's own data files as engine values, without a database: what rows are scored against.
+"""The product's own data files as facts and engine values, without a database: what rows are scored against.
 
-The table must not depend on what somebody edited in an admin; so it reads the files that the catalog is loaded from.
+The table must not depend on what somebody edited in an admin; so it reads the files that the catalog is loaded from,
+and resolves them as a request is resolved.
 """
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from catalog import data_files
-from catalog.engine_constants import engine_profile
 from catalog.fact_builders import engine_row_facts, gpu_row_facts
 from catalog.models import EngineProfile as EngineRow
 from catalog.models import Gpu as GpuRow
-from estimator.engine.architecture import from_dict
 from estimator.engine.architecture.spec import Architecture
-from estimator.engine.specs import EngineProfile, Gpu
+from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
+from estimator.resolvers.choices import GpuChoice, ModelChoice, PlanChoice
+from estimator.resolvers.engines import resolve_engine
+from estimator.resolvers.facts import StoredFacts
+from estimator.resolvers.gpus import resolve_gpu
+from estimator.resolvers.issues import ResolutionError
+from estimator.resolvers.models import resolve_model
+from estimator.resolvers.plan import Plan
+from estimator.resolvers.resolve import resolve_plan
 
+FoundT = TypeVar("FoundT")
 _OTHER_GPUS = Path(__file__).parent / "data" / "other_gpus.yaml"
 
 
@@ -26,80 +35,78 @@ class NotShippedError(LookupError):
 
 
 @cache
+def facts() -> StoredFacts:
+    """The data files as facts, with the cards that only measurements name; requests are resolved from the same form."""
+    gpus = {record.slug: gpu_row_facts(GpuRow(**record.values)) for record in data_files.gpus().records}
+    gpus |= {name: card for name, card in _other_gpus().items() if name not in gpus}
+    engines = {record.slug: engine_row_facts(EngineRow(**record.values)) for record in data_files.engines().records}
+    models = {record.slug: _model_facts(record) for record in data_files.language_models().records}
+    return StoredFacts({"gpu": gpus, "engine": engines, "model": models}, catalog_revision=0)
+
+
+@cache
+def plan(model: str, gpu_slug: str, engine: str, precision: Precision, parallelism: Parallelism) -> Plan:
+    """The plan of a setting without its workload, resolved and checked as a request is.
+
+    Raises:
+        ResolutionError: a slug that the data files do not hold, or parts that do not go together.
+        EngineError: a figure of the GPU is not known.
+    """
+    choice = PlanChoice(
+        model=ModelChoice(slug=model),
+        gpu=GpuChoice(slug=gpu_slug),
+        engine=engine,
+        precision=precision,
+        parallelism=parallelism,
+    )
+    return resolve_plan(choice, facts())
+
+
 def gpu(slug: str) -> Gpu:
     """The GPU of a row, with the memory that CUDA or HIP shows.
 
     Raises:
         NotShippedError: neither the catalog's file nor the list of other cards holds it.
     """
-    record = _gpus().get(slug)
-    if record is None:
-        return _other_gpu(slug)
-    facts = gpu_row_facts(GpuRow(**record.values))
-    memory = facts["memory_visible_bytes"] or facts["memory_driver_bytes"] or facts["memory_vendor_bytes"]
-    return Gpu(
-        slug=slug,
-        memory_bytes=int(memory),
-        memory_bandwidth_bytes_per_s=float(facts["memory_bandwidth_bytes_per_s"]),
-        peak_flops_per_s=dict(facts["peak_flops_per_s"]),
-        kernel_family=facts["kernel_family"],
-        link=facts["link"],
-        link_bytes_per_s_per_direction=facts["link_bytes_per_s_per_direction"],
-        scale_up_gpus=facts["scale_up_gpus"] or 8,
-    )
+    return _resolved(lambda: resolve_gpu(GpuChoice(slug=slug), facts(), ideal=False).spec)
 
 
-@cache
 def architecture(slug: str) -> Architecture:
     """The architecture of a model.
 
     Raises:
         NotShippedError: the catalog's file does not hold it.
     """
-    record = _models().get(slug)
-    if record is None:
-        raise NotShippedError(f"model {slug}")
-    return from_dict(record.values["architecture"])
+    return _resolved(lambda: resolve_model(ModelChoice(slug=slug), facts()).architecture)
 
 
-@cache
 def profile(slug: str) -> EngineProfile:
     """The engine profile of a row.
 
     Raises:
         NotShippedError: the catalog's file does not hold it.
     """
-    record = _engines().get(slug)
-    if record is None:
-        raise NotShippedError(f"engine {slug}")
-    return engine_profile(engine_row_facts(EngineRow(**record.values)))
+    return _resolved(lambda: resolve_engine(slug, facts()))
 
 
-@cache
-def _gpus() -> dict[str, Any]:
-    return {record.slug: record for record in data_files.gpus().records}
+def _resolved(resolve: Callable[[], FoundT]) -> FoundT:
+    try:
+        return resolve()
+    except ResolutionError as unknown:
+        raise NotShippedError(str(unknown)) from unknown
 
 
-@cache
-def _models() -> dict[str, Any]:
-    return {record.slug: record for record in data_files.language_models().records}
+def _model_facts(record: data_files.Record) -> dict[str, Any]:
+    names = ("slug", "name", "architecture", "context_window_tokens", "config_sha256", "source")
+    known = {name: record.values.get(name) for name in names}
+    return known | {"checkpoints": list(record.children.get("checkpoints", ()))}
 
 
-@cache
-def _engines() -> dict[str, Any]:
-    return {record.slug: record for record in data_files.engines().records}
-
-
-@cache
 def _other_gpus() -> dict[str, dict[str, Any]]:
-    entries = yaml.safe_load(_OTHER_GPUS.read_text(encoding="utf-8"))["gpus"]
-    return {entry["slug"]: {k: v for k, v in entry.items() if k != "source"} for entry in entries}
-
-
-def _other_gpu(slug: str) -> Gpu:
-    if slug not in _other_gpus():
-        raise NotShippedError(f"gpu {slug}")
-    values = dict(_other_gpus()[slug])
-    values["memory_bandwidth_bytes_per_s"] = float(values["memory_bandwidth_bytes_per_s"])
-    values["peak_flops_per_s"] = {name: float(peak) for name, peak in values["peak_flops_per_s"].items()}
-    return Gpu(**values)
+    cards = {}
+    for entry in yaml.safe_load(_OTHER_GPUS.read_text(encoding="utf-8"))["gpus"]:
+        card = {name: value for name, value in entry.items() if name not in ("source", "memory_bytes")}
+        card |= {"name": entry["slug"], "memory_visible_bytes": entry["memory_bytes"], "scale_up_gpus": 8}
+        card["peak_flops_per_s"] = {name: float(peak) for name, peak in entry["peak_flops_per_s"].items()}
+        cards[entry["slug"]] = card
+    return cards

@@ -11,7 +11,14 @@ from estimator.engine.architecture.spec import Architecture, Component
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.kv_allocation import KvAllocation, kv_allocation
 from estimator.engine.memory.policy import MemoryPolicy
-from estimator.engine.memory.weights import FoldedArchitecture, RankWeights, component_format, fold, rank_weights
+from estimator.engine.memory.weights import (
+    FoldedArchitecture,
+    Placement,
+    RankWeights,
+    component_format,
+    fold,
+    rank_weights,
+)
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import Parallelism, Precision
 
@@ -206,6 +213,7 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
         stage=stage,
         nominal=policy.nominal_weights,
         pad_columns=policy.mxfp4_pad_columns,
+        placement=Placement(host_embedding=policy.input_embedding_on_host, head_is_layer=policy.head_counts_as_layer),
     )
     model = _stored_share(plan, folded, weights)
     last = stage == degrees.pp - 1

@@ -31,6 +31,9 @@ class MemoryPolicy:
 
     `cache_formats` are those the engine can store its cache in; empty means any.
 
+    `input_embedding_on_host`: the input embedding stays in the host's memory, rows are looked up there.
+    `head_counts_as_layer`: pipeline stages are equal parts of the layers and the head together.
+
     `basis` is `calibrated` where start-up logs stand behind the constants, else `assumption`.
 
     Source of the vLLM constants: start-up logs in truth/memory.csv (llm-d-planner accuracy reports and
@@ -66,6 +69,8 @@ class MemoryPolicy:
     state_copies: int = 1
     mxfp4_pad_columns: int = 0
     nominal_weights: bool = False
+    input_embedding_on_host: bool = False
+    head_counts_as_layer: bool = False
     fp8_latent_bytes: int = 0
     fp8_index_bytes: int = 0
     cache_formats: tuple[str, ...] = ("bf16", "fp16", "fp8", "int8", "int4")

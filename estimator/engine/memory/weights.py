@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from estimator.engine.architecture.parameters import group_copies, layer_parameters, parameter_totals
@@ -109,16 +109,32 @@ class RankWeights:
         return self.layer_bytes + self.embedding_bytes + self.head_bytes + self.other_bytes
 
 
-def stage_layers(folded: FoldedArchitecture, pp: int, stage: int) -> tuple[int, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where an engine puts parts of a model.
+
+    `host_embedding`: the input embedding stays in host memory; a tied head is a copy of its own on the GPU.
+    `head_is_layer`: stages are equal parts of the layers and the head together, so that the last holds fewer layers.
+    """
+
+    host_embedding: bool = False
+    head_is_layer: bool = False
+
+
+def stage_layers(folded: FoldedArchitecture, pp: int, stage: int, *, head_is_layer: bool = False) -> tuple[int, ...]:
     """Layers of each group on one stage: equal parts, what is left over on the stages before the last.
 
-    Source: vLLM `get_pp_indices` (the last stage also holds the head).
+    Source: vLLM `get_pp_indices` (the last stage also holds the head); llama.cpp's layer split over GPUs, which counts
+    the head as one layer.
     """
     order = folded.order
     base, rest = divmod(len(order), pp)
     sizes = [base] * pp
     for extra in range(rest):
         sizes[-(extra + 2) % pp] += 1
+    if head_is_layer:
+        ends = [min(-(-(len(order) + 1) * (part + 1) // pp), len(order)) for part in range(pp)]
+        sizes = [end - start for start, end in zip([0, *ends], ends, strict=False)]
     start = sum(sizes[:stage])
     counts = [0] * len(folded.groups)
     for index in order[start : start + sizes[stage]]:
@@ -134,6 +150,7 @@ def rank_weights(
     stage: int = 0,
     nominal: bool = False,
     pad_columns: int = 0,
+    placement: Placement | None = None,
 ) -> RankWeights:
     """Weight bytes of one rank of a pipeline stage.
 
@@ -148,19 +165,39 @@ def rank_weights(
         stage: pipeline stage, from 0.
         nominal: count every parameter at the bare bits of the format (the source documents' way).
         pad_columns: round the inputs of mxfp4 expert matrices up to a multiple of this (0: no padding).
+        placement: where an engine puts parts otherwise than equal stages with the embedding on the first.
 
     Returns:
         Bytes, exact up to the rounding of floats.
     """
-    key = ("weights", precision, parallelism, stage, nominal, pad_columns)
+    key = ("weights", precision, parallelism, stage, nominal, pad_columns, placement)
     kept = folded.kept.get(key)
     if isinstance(kept, RankWeights):
         return kept
-    built = _nominal(folded, precision, parallelism, stage) if nominal or _whole_model(folded, precision) else None
-    if built is None:
-        built = _priced(folded, precision, parallelism, stage, pad_columns)
+    layers = stage_layers(folded, parallelism.pp, stage, head_is_layer=bool(placement and placement.head_is_layer))
+    if nominal or _whole_model(folded, precision):
+        built = _nominal(folded, precision, parallelism, stage, layers)
+    else:
+        built = _priced(folded, precision, parallelism, stage, layers, pad_columns)
+    if placement and placement.host_embedding:
+        built = _without_embedding(folded, precision, parallelism, built)
     folded.kept[key] = built
     return built
+
+
+def _without_embedding(
+    folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, held: RankWeights
+) -> RankWeights:
+    """The rank's weights when the input embedding is read in host memory; bits of an average file count for it too."""
+    architecture = folded.architecture
+    if _whole_model(folded, precision):
+        coding = weight_coding(precision.weights)
+        bits = coding.element_bits if coding.whole_model else coding.plain_bits
+        moved = 0 if architecture.tied_embeddings else architecture.embedding_parameters
+        share = Fraction(moved, parallelism.tp * parallelism.pp)
+        return replace(held, layer_bytes=held.layer_bytes - float(share * bits / 8))
+    copied = architecture.tied_embeddings and held.stage == parallelism.pp - 1
+    return held if copied else replace(held, embedding_bytes=0.0)
 
 
 def _whole_model(folded: FoldedArchitecture, precision: Precision) -> bool:
@@ -168,7 +205,9 @@ def _whole_model(folded: FoldedArchitecture, precision: Precision) -> bool:
     return weight_coding(precision.weights).whole_model or not any(group.parts for group in folded.groups)
 
 
-def _nominal(folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, stage: int) -> RankWeights:
+def _nominal(
+    folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, stage: int, layers: tuple[int, ...]
+) -> RankWeights:
     """All parameters at one number of bits, split evenly over tp (experts over their ranks) and stages."""
     coding = weight_coding(precision.weights)
     bits = coding.element_bits if coding.whole_model else coding.plain_bits
@@ -180,7 +219,7 @@ def _nominal(folded: FoldedArchitecture, precision: Precision, parallelism: Para
     total = (folded.total_parameters - routed) * bits * share + routed * expert * Fraction(1, ranks)
     return RankWeights(
         stage=stage,
-        layers=stage_layers(folded, parallelism.pp, stage),
+        layers=layers,
         layer_bytes=float(total / 8),
         embedding_bytes=0.0,
         head_bytes=0.0,
@@ -189,12 +228,16 @@ def _nominal(folded: FoldedArchitecture, precision: Precision, parallelism: Para
 
 
 def _priced(
-    folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, stage: int, pad_columns: int
+    folded: FoldedArchitecture,
+    precision: Precision,
+    parallelism: Parallelism,
+    stage: int,
+    layers: tuple[int, ...],
+    pad_columns: int,
 ) -> RankWeights:
     """Bytes by matrix kind."""
     architecture = folded.architecture
     tp, pp = parallelism.tp, parallelism.pp
-    layers = stage_layers(folded, pp, stage)
     total = Fraction(0)
     for index, group in enumerate(folded.groups):
         if not layers[index]:

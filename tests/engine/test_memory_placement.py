@@ -1,0 +1,40 @@
+"""Where llama.cpp puts a model: embedding in host memory, the head counted as a layer of the split."""
+
+import pytest
+
+from estimator.engine.memory.weights import Placement, fold, rank_weights, stage_layers
+from estimator.engine.specs import Parallelism, Precision
+from tests.engine.test_memory import model, policies
+
+ON_HOST = Placement(host_embedding=True)
+
+
+def test_the_input_embedding_in_host_memory_leaves_its_bytes_out():
+    folded, bf16 = fold(model("llama-3-8b")), Precision(weights="bf16")
+    whole = rank_weights(folded, bf16, Parallelism()).total_bytes
+    assert whole - rank_weights(folded, bf16, Parallelism(), placement=ON_HOST).total_bytes == 128_256 * 4096 * 2
+
+
+def test_a_tied_head_stays_on_the_gpu():
+    folded, bf16 = fold(model("llama-3.2-1b")), Precision(weights="bf16")
+    whole = rank_weights(folded, bf16, Parallelism()).total_bytes
+    assert rank_weights(folded, bf16, Parallelism(), placement=ON_HOST).total_bytes == whole
+
+
+def test_a_file_of_average_bits_gives_up_the_embedding_at_these_bits():
+    folded, q4 = fold(model("llama-3-8b")), Precision(weights="q4_k_m")
+    whole = rank_weights(folded, q4, Parallelism()).total_bytes
+    left = rank_weights(folded, q4, Parallelism(), placement=ON_HOST).total_bytes
+    assert (whole - left) / whole == pytest.approx(128_256 * 4096 / 8_030_261_248, rel=1e-4)
+
+
+def test_eighty_layers_and_a_head_over_six_cards():
+    folded = fold(model("llama-3-70b"))
+    sizes = [sum(stage_layers(folded, 6, stage, head_is_layer=True)) for stage in range(6)]
+    assert sizes == [14, 13, 14, 13, 14, 12]
+    assert sum(sum(stage_layers(folded, 6, stage)) for stage in range(6)) == 80
+
+
+def test_only_llama_cpp_places_so():
+    placed = {slug for slug, policy in policies().items() if policy.input_embedding_on_host}
+    assert placed == {slug for slug, policy in policies().items() if policy.head_counts_as_layer} == {"llama.cpp"}
