@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from estimator.api.answers import BASIS_HELP, Amount, Answer, Basis, ResponsePart, common_parts
+from estimator.api.answers import BASIS_HELP, Amount, Basis, ResponsePart
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import WHOLE, Currency, Money, RequestBody, Tokens, TokensOrNone
-from estimator.api.schemas.cost import merged
+from estimator.api.schemas.echo import PartlyPlannedAnswer, several_parts
 from estimator.api.schemas.load_parts import WorkloadPart
 from estimator.api.schemas.price_part import ApiCostPart, exact
 from estimator.api.schemas.self_hosted_part import (
@@ -108,7 +108,7 @@ class BreakEvenStair(ResponsePart):
     api_cost_at_end: Amount = Field(description="What the API bills for the step's full volume.")
 
 
-class BreakEvenAnswer(Answer):
+class BreakEvenAnswer(PartlyPlannedAnswer):
     """Both bills, the staircase and where it crosses the API's line."""
 
     currency: str = Field(description="ISO 4217 code of every amount.")
@@ -145,8 +145,8 @@ def answer_break_even(body: BreakEvenRequest, asked: Asked) -> BreakEvenAnswer:
     found = break_even(bill, paid, made, traffic, rate_to_currency=rate)
     references = {line.reference: f"api.lines.{line.meter}" for line in bill.lines if line.reference}
     resolved = [price, price_provenance(price, asked.facts, references), *origin, rate_note, _notes(body)]
-    common = common_parts(
-        merged(resolved),
+    common = several_parts(
+        resolved,
         catalog_revision=asked.facts.catalog_revision,
         steps=found.explain() if asked.explain else [],
         explain=asked.explain,

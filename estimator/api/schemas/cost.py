@@ -1,15 +1,15 @@
 """`estimates/cost/`: what tokens cost on one's own GPUs and what an API bills for a usage."""
 
 from decimal import Decimal
-from typing import Any
 
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from estimator.api.answers import BASIS_HELP, Amount, Answer, Basis, ResponsePart, common_parts
+from estimator.api.answers import BASIS_HELP, Amount, Basis, ResponsePart
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import RequestBody
+from estimator.api.schemas.echo import PartlyPlannedAnswer, several_parts
 from estimator.api.schemas.price_part import ApiCostPart, json_quantity
 from estimator.api.schemas.self_hosted_part import (
     SelfHostedPart,
@@ -126,7 +126,7 @@ class SelfHostedBill(ResponsePart):
     electricity: ElectricityCost | None = Field(description="Electricity alone; null when power was not asked for.")
 
 
-class CostAnswer(Answer):
+class CostAnswer(PartlyPlannedAnswer):
     """Both bills; a part that was not asked for is null."""
 
     self_hosted: SelfHostedBill | None = Field(description="One's own GPUs; null when not asked for.")
@@ -148,20 +148,8 @@ def answer_cost(body: CostRequest, asked: Asked) -> CostAnswer:
         hosted = in_part("self_hosted", lambda: _hosted(part, asked, resolved, steps))
     if (usage := body.api) is not None:
         api = in_part("api", lambda: _api(usage, asked, resolved, steps))
-    parts: dict[str, Any] = common_parts(
-        merged(resolved), catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain
-    )
+    parts = several_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
     return CostAnswer(**parts, self_hosted=hosted, api=api)
-
-
-def merged(resolved: list[Resolved]) -> Resolved:
-    """Everything that several resolved parts carry, each text once."""
-    return Resolved(
-        assumptions=tuple(dict.fromkeys(text for each in resolved for text in each.assumptions)),
-        warnings=tuple(dict.fromkeys(text for each in resolved for text in each.warnings)),
-        not_modelled=tuple(dict.fromkeys(text for each in resolved for text in each.not_modelled)),
-        provenance=tuple(entry for each in resolved for entry in each.provenance),
-    )
 
 
 def _api(part: ApiCostPart, asked: Asked, resolved: list[Resolved], steps: list[Step]) -> ApiBill:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from estimator.api.answers import Amount, Answer, MeanTokensEcho, ResponsePart, common_parts
 from estimator.engine.explain import Step
-from estimator.resolvers.plan import Plan, ResolvedGpu, ResolvedModel
+from estimator.resolvers.plan import Plan, Resolved, ResolvedGpu, ResolvedModel
 
 
 class ModelEcho(ResponsePart):
@@ -219,3 +219,35 @@ def plan_parts(plan: Plan, *, steps: Iterable[Step], explain: bool, **more: list
     """
     common = common_parts(plan, catalog_revision=plan.catalog_revision, steps=steps, explain=explain, **more)
     return {"inputs": PlanInputs.of(plan), **common}
+
+
+class PartlyPlannedAnswer(Answer):
+    """What estimates answer beside their figures where only a part of them may be a plan."""
+
+    inputs: PlanInputs | None = Field(description="The plan behind the speed, resolved; null where there was none.")
+
+
+def merged(resolved: list[Resolved]) -> Resolved:
+    """Everything that several resolved parts carry, each text once."""
+    return Resolved(
+        assumptions=tuple(dict.fromkeys(text for each in resolved for text in each.assumptions)),
+        warnings=tuple(dict.fromkeys(text for each in resolved for text in each.warnings)),
+        not_modelled=tuple(dict.fromkeys(text for each in resolved for text in each.not_modelled)),
+        provenance=tuple(entry for each in resolved for entry in each.provenance),
+    )
+
+
+def several_parts(
+    resolved: list[Resolved], *, catalog_revision: int, steps: Iterable[Step], explain: bool
+) -> dict[str, Any]:
+    """Keyword arguments of `PartlyPlannedAnswer` from everything that was resolved, the plan among it if there is one.
+
+    Args:
+        resolved: parts in the order in which their texts are shown.
+        catalog_revision: revision of the facts.
+        steps: steps of the calculation; read only when `explain` is true.
+        explain: whether the request asked for the working.
+    """
+    plan = next((part for part in resolved if isinstance(part, Plan)), None)
+    common = common_parts(merged(resolved), catalog_revision=catalog_revision, steps=steps, explain=explain)
+    return {"inputs": None if plan is None else PlanInputs.of(plan), **common}

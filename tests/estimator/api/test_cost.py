@@ -228,6 +228,21 @@ def test_owned_hardware_shows_its_electricity_beside_the_price(ask):
     assert hosted["cost_per_hour"] == "16"
 
 
+def test_the_plan_behind_the_speed_is_echoed_resolved_and_null_where_the_speed_was_given(ask):
+    money = {"price_per_gpu_hour": "2", "currency": "USD"}
+    planned = ask(
+        self_hosted=money | {
+            "model": "llama-3-8b", "gpu": "h100-sxm5-80gb", "engine": "vllm",
+            "workload": {"input_tokens": 900, "output_tokens": 300, "concurrency": 8},
+        }
+    )  # fmt: skip
+    assert planned["inputs"]["engine"]["engine"] == "vllm"
+    assert planned["inputs"]["engine"]["slug"] != "vllm"
+    assert planned["inputs"]["workload"]["concurrency"] == 8
+    given = ask(self_hosted=money | {"tokens_per_s_output": 100.0})
+    assert given["inputs"] is None
+
+
 def test_an_offer_brings_price_market_and_source(ask):
     answer = ask(self_hosted={"offer": "aws-h100-sxm5-80gb-8x-on-demand-us-east-1-2026-11-09", "gpus": 8,
                               "tokens_per_s_output": 1000})  # fmt: skip
