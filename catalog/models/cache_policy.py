@@ -104,5 +104,7 @@ class CachePolicy(CatalogRow):
             isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in self.ttls_s
         ):
             errors["ttls_s"] = _("Give a list of whole seconds above 0.")
+        if self.storage_price_per_mtok_hour is not None and self.storage_price_per_mtok_hour < 0:
+            errors["storage_price_per_mtok_hour"] = _("A price is not negative.")
         if errors:
             raise ValidationError(errors)

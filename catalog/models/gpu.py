@@ -134,7 +134,9 @@ class Gpu(CatalogRow):
 
     def clean(self) -> None:
         """Refuse figures that contradict each other, in words."""
-        errors: dict[str, Any] = {}
+        errors: dict[str, Any] = {
+            name: _("Leave an unknown figure empty; 0 is none.") for name in _NEVER_ZERO if getattr(self, name) == 0
+        }
         if (
             self.memory_driver_bytes
             and self.memory_visible_bytes
@@ -155,6 +157,15 @@ class Gpu(CatalogRow):
             errors["sources"] = problem
         if errors:
             raise ValidationError(errors)
+
+
+_NEVER_ZERO = (
+    "memory_vendor_bytes",
+    "memory_driver_bytes",
+    "memory_visible_bytes",
+    "link_bytes_per_s_per_direction",
+    "tdp_w",
+)
 
 
 def _sources_problem(sources: Any) -> str | None:

@@ -49,6 +49,11 @@ class LanguageModel(CatalogRow):
         verbose_name = _("language model")
         verbose_name_plural = _("language models")
 
+    def clean(self) -> None:
+        """Refuse a window that no prompt fits into."""
+        if self.context_window_tokens == 0:
+            raise ValidationError({"context_window_tokens": _("Leave an unknown figure empty; 0 is none.")})
+
 
 class Checkpoint(CatalogRecord):
     """Stored weight files of a model in one precision; their size beats the formula (packed checkpoints mislead)."""

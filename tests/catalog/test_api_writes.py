@@ -2,10 +2,11 @@
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.core.exceptions import ValidationError
 from rest_framework.test import APIClient
 
 from catalog import usage
-from catalog.models import EngineProfile, Gpu, LanguageModel, Preset
+from catalog.models import CachePolicy, EngineProfile, Gpu, LanguageModel, Preset
 from catalog.revisions import current_revision
 from tests.catalog.factories import EngineProfileFactory, GpuFactory, LanguageModelFactory, PresetFactory
 
@@ -205,3 +206,25 @@ def test_a_preset_s_prefix_cannot_be_longer_than_its_input(editor):
     answer = editor.patch(f"/api/v1/presets/{preset.slug}/", {"shared_prefix_tokens": 1001})
     assert answer.json()["errors"][0]["pointer"] == "#/shared_prefix_tokens"
     assert Preset.objects.get().shared_prefix_tokens == 0
+
+
+@pytest.mark.parametrize("field", ["memory_visible_bytes", "memory_vendor_bytes", "tdp_w"])
+def test_zero_is_no_way_to_say_unknown(editor, field):
+    gpu = GpuFactory()
+    answer = editor.patch(f"/api/v1/gpus/{gpu.slug}/", {field: 0})
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["pointer"] == f"#/{field}"
+
+
+def test_a_price_of_storage_is_not_negative():
+    policy = CachePolicy(slug="p", name="p", models_matching=["x"], ttls_s=[300], storage_price_per_mtok_hour=-1)
+    with pytest.raises(ValidationError) as refused:
+        policy.clean()
+    assert set(refused.value.message_dict) == {"storage_price_per_mtok_hour"}
+
+
+def test_a_window_of_no_tokens_is_refused(editor):
+    model = LanguageModelFactory()
+    answer = editor.patch(f"/api/v1/models/{model.slug}/", {"context_window_tokens": 0})
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["pointer"] == "#/context_window_tokens"
