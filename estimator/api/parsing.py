@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import orjson
@@ -31,6 +32,9 @@ def parse_body(model: type[Body], raw: bytes, facts: Facts | None = None) -> Bod
     except orjson.JSONDecodeError as error:
         detail = _("The body is not valid JSON: %(reason)s.") % {"reason": str(error)}
         raise ResolutionError([Issue(path=(), code="malformed", detail=detail)]) from None
+    if b"\\u0000" in raw and (places := list(_nul_places(tree, ()))):
+        detail = _("No text may hold the character NUL.")
+        raise ResolutionError([Issue(path=place, code="invalid", detail=detail) for place in places[:MAX_ISSUES]])
     repeated = _repeated_keys(raw, tree)
     if repeated:
         raise ResolutionError(repeated)
@@ -57,6 +61,21 @@ def parse_query(model: type[Body], query: QueryDict) -> Body:
         return model.model_validate(query.dict())
     except ValidationError as error:
         raise ResolutionError(issues_of(error, None)) from None
+
+
+def _nul_places(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """Where a text holds NUL, which JSON can say and PostgreSQL cannot store; a key with it counts as its object."""
+    if isinstance(value, str) and "\0" in value:
+        yield path
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            if "\0" in key:
+                yield path
+            else:
+                yield from _nul_places(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _nul_places(child, (*path, index))
 
 
 def _repeated_keys(raw: bytes, tree: Any) -> list[Issue]:

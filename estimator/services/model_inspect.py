@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
-from catalog.canonical import sha256_of
+from catalog.canonical import canonical_json
+from catalog.services.model_import import MAX_CONFIG_BYTES
 from estimator.engine.architecture import (
     Architecture,
     KvCacheSummary,
@@ -16,7 +18,7 @@ from estimator.engine.architecture import (
 from estimator.engine.architecture.kv_cache import attention_elements, index_elements, kv_element_bytes, whole_bytes
 from estimator.engine.architecture.parameters import layer_parameters
 from estimator.engine.architecture.spec import LayerGroup
-from estimator.engine.errors import UnknownArchitectureError
+from estimator.engine.errors import InvalidInputError, UnknownArchitectureError
 from estimator.engine.explain import Step
 from estimator.engine.memory.weights import fold, rank_weights
 from estimator.engine.specs import Parallelism, Precision
@@ -96,6 +98,9 @@ def inspect_config(
     Raises:
         UnknownArchitectureError, InvalidInputError, MissingFigureError: the reader refuses the config.
     """
+    canonical = canonical_json(config)
+    if len(canonical) > MAX_CONFIG_BYTES:
+        raise InvalidInputError(f"the config has {len(canonical)} bytes, more than {MAX_CONFIG_BYTES}", field="config")
     try:
         architecture = read_config(config, generic=generic)
     except UnknownArchitectureError as error:
@@ -105,7 +110,7 @@ def inspect_config(
     weights = rank_weights(fold(architecture), formats, Parallelism())
     return ModelFigures(
         architecture=architecture,
-        config_sha256=sha256_of(config),
+        config_sha256=sha256(canonical).hexdigest(),
         totals=parameter_totals(architecture),
         cache=kv_cache_summary(architecture, formats.kv_cache),
         groups=tuple(_group(group, formats.kv_cache) for group in architecture.layer_groups),

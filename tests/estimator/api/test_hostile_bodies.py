@@ -30,6 +30,7 @@ HOSTILE = {
     "UTF-16": '{"words": 1}'.encode("utf-16"),
     "a lone surrogate": b'{"text": "\\ud800"}',
     "a null byte in a name": b'{"wor\\u0000ds": 1}',
+    "a null byte in a text": b'{"text": "a\\u0000b", "language": "en"}',
     "SQL for a slug": b'{"words": 1, "model": "x\'; DROP TABLE catalog_gpu; --"}',
     "a path for a language": b'{"words": 1, "language": "../../etc/passwd"}',
     "markup for a language": b'{"words": 1, "language": "<script>alert(1)</script>"}',

@@ -72,3 +72,9 @@ def test_import_is_for_staff(client):
     again = post(client, body, "import")
     assert again.status_code == 400
     assert again.json()["errors"][0]["pointer"] == "#/slug"
+
+
+def test_a_config_of_more_than_a_megabyte_is_refused(client):
+    response = post(client, {"config": {**LLAMA, "notes": "a" * 1_000_000}})
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["pointer"] == "#/config"

@@ -225,3 +225,13 @@ def test_a_parameter_given_twice_is_ambiguous():
     with pytest.raises(ResolutionError) as caught:
         parse_query(EstimateQuery, QueryDict("explain=true&explain=false"))
     assert caught.value.issues[0].code == "ambiguous"
+
+
+def test_nul_in_a_text_is_named_by_its_place_and_a_written_backslash_is_not_nul():
+    class Note(RequestBody):
+        texts: list[str] = Field(description="Texts.")
+
+    with pytest.raises(ResolutionError) as refused:
+        parse_body(Note, rb'{"texts": ["fine", "a\u0000b", "c\\u0000d"]}')
+    assert [(issue.path, issue.code) for issue in refused.value.issues] == [(("texts", 1), "invalid")]
+    assert parse_body(Note, rb'{"texts": ["c\\u0000d"]}').texts == [r"c\u0000d"]
