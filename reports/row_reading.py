@@ -1,5 +1,6 @@
 """Rows read back as plain values: the whitelist of columns, filters with bound values, ordering, pages."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,6 +12,8 @@ import duckdb
 from estimator.services.sweep_columns import COLUMN_BY_NAME, COLUMNS, ColumnKind
 from reports import tables
 
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
+_MOST_MONEY = Decimal(10) ** 25
 OPERATORS = {"": "=", "gte": ">=", "lte": "<=", "gt": ">", "lt": "<"}
 
 
@@ -109,10 +112,15 @@ def parse_value(column: str, text: str) -> Any:
         return text
     if kind is ColumnKind.BOOLEAN:
         return {"true": True, "false": False}[text] if text in ("true", "false") else _refuse(text)
+    if not _NUMBER.fullmatch(text):
+        _refuse(text)
     if kind is ColumnKind.INTEGER:
-        return int(text)
-    number = Decimal(text) if kind is ColumnKind.MONEY else float(text)
-    return number if number == number and abs(number) != float("inf") else _refuse(text)
+        return int(text) if abs(int(text)) < 2**63 else _refuse(text)
+    if kind is ColumnKind.MONEY:
+        amount = Decimal(text)
+        return amount if abs(amount) < _MOST_MONEY else _refuse(text)
+    number = float(text)
+    return number if abs(number) != float("inf") else _refuse(text)
 
 
 def _refuse(text: str) -> Any:

@@ -37,8 +37,9 @@ def progress(version: ReportVersion) -> dict[str, Any]:
 
 
 def version_etag(version: ReportVersion, done: int) -> str:
-    """Changes whenever the answer about a version would."""
-    parts = (version.pk, version.state, done, version.started_at, version.finished_at, version.error_code)
+    """Changes whenever the answer about a version would, its list of files included."""
+    files = tuple(version.artifacts.order_by("format").values_list("format", "state", "artifact_sha256"))
+    parts = (version.pk, version.state, done, version.started_at, version.finished_at, version.error, files)
     return '"' + hashlib.sha256(repr(parts).encode()).hexdigest()[:32] + '"'
 
 

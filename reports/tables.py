@@ -19,7 +19,7 @@ from estimator.services.sweep_columns import COLUMNS, Column, ColumnKind, Rows, 
 from reports import conf
 
 _CODE = "__code"
-_MONEY_TYPE = "DECIMAL(24,12)"
+_MONEY_TYPE = "DECIMAL(38,12)"
 
 
 def quoted(path: Path | str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.db import DatabaseError, connection
 from django.utils.translation import gettext as _
 
+from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.services import sweeps
 from reports import claims, conf, pricing_rows, tables
 from reports.artifacts import build
@@ -87,6 +88,15 @@ def _give_up(claim: Claim, error: Exception) -> None:
         claims.fail_version(chunk.version_id, code, text)
 
 
+def _refuse_other_estimator(version: ReportVersion) -> None:
+    """Rows of two estimators must not stand in one version, which names one."""
+    if version.estimator_version != ESTIMATOR_VERSION:
+        text = _("Ordered with estimator %(old)s, which is now %(new)s: rebuild it.")
+        raise PermanentReportError(
+            "estimator_changed", text % {"old": version.estimator_version, "new": ESTIMATOR_VERSION}
+        )
+
+
 def _compute(claim: Claim) -> None:
     chunk = ReportChunk.objects.select_related("version").get(pk=claim.pk)
     version = chunk.version
@@ -98,6 +108,7 @@ def _compute(claim: Claim) -> None:
         if version.kind == VersionKind.RECOST:
             pricing_rows.write_recosted(version, chunk, scratch)
         else:
+            _refuse_other_estimator(version)
             plan = _plan(version)
             if plan.total_rows != version.total_rows:
                 raise PermanentReportError(

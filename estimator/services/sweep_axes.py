@@ -107,7 +107,7 @@ def resolve_axes(sweep: Mapping[str, Any], facts: Facts) -> Axes:
     )
     axes = _with_reasons(axes, tuple(reasons))
     _refuse_useless(axes)
-    _refuse_twice(sweep)
+    _refuse_twice(sweep, engines=[engine.slug for engine in axes.engines])
     return axes
 
 
@@ -193,12 +193,13 @@ def _refuse_useless(axes: Axes) -> None:
         raise ResolutionError(issues)
 
 
-def _refuse_twice(sweep: Mapping[str, Any]) -> None:
-    """The same entry twice would make two rows of one key."""
+def _refuse_twice(sweep: Mapping[str, Any], *, engines: Sequence[str]) -> None:
+    """The same entry twice, or an engine and its alias, would make two rows of one key."""
+    given_axes = dict(sweep) | {"engines": engines}
     issues = []
     for name in ("models", "gpus", "engines", "precisions", "parallelism", "workloads"):
-        for number, entry in enumerate(sweep[name]):
-            if entry in sweep[name][:number]:
+        for number, entry in enumerate(given_axes[name]):
+            if entry in given_axes[name][:number]:
                 issues.append(Issue(path=(name, number), code="ambiguous", detail=_("This entry is given twice.")))
     labels = [_workload(given).label for given in sweep["workloads"]]
     for number, label in enumerate(labels):

@@ -13,7 +13,7 @@ from catalog.api.problems import FieldError, InvalidRequest
 from reports import diff
 from reports.api.base import ReportsView
 from reports.api.documented import documented
-from reports.api.version_views import complete_version, format_of
+from reports.api.version_views import complete_rows, format_of
 from reports.diff import pages
 
 
@@ -24,8 +24,8 @@ class DiffView(ReportsView):
     def get(self, request: Request, report_id: UUID) -> HttpResponse | Response:
         """Causes of the change from one version to another, each with its amount; as JSON, CSV or a page."""
         file_format = format_of(request, ("json", "csv", "html"), default="json")
-        old = complete_version(self, request, report_id, _number(request, "from"))
-        new = complete_version(self, request, report_id, _number(request, "to"))
+        old = complete_rows(self, request, report_id, _number(request, "from"))
+        new = complete_rows(self, request, report_id, _number(request, "to"))
         difference = diff.compare(old, new)
         if file_format == "json":
             return Response(difference)
@@ -35,7 +35,7 @@ class DiffView(ReportsView):
 
 def _number(request: Request, name: str) -> int:
     text = request.query_params.get(name, "")
-    if not (text.isascii() and text.isdigit() and int(text[:10]) > 0):
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) > 0):
         fault = FieldError(
             code="required" if not text else "invalid_type", detail=_("Number of a version."), parameter=name
         )

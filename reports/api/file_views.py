@@ -13,8 +13,8 @@ from estimator.services.sweep_columns import COLUMN_BY_NAME
 from reports import row_reading
 from reports.api.base import ReportsView, not_modified
 from reports.api.documented import documented
-from reports.api.paging import page_of, paged
-from reports.api.version_views import complete_version, format_of
+from reports.api.paging import page_of, paged, refuse_repeated
+from reports.api.version_views import complete_rows, complete_version, format_of
 from reports.artifacts import json as json_artifact
 from reports.choices import State
 from reports.downloads import serve
@@ -33,8 +33,9 @@ class RowsView(ReportsView):
 
     def get(self, request: Request, report_id: UUID, number: int) -> HttpResponse | Response:
         """A page of rows; filter by any column (`gpu=a,b`, `tpot_s_mid__lte=0.05`), order by up to four."""
-        version = complete_version(self, request, report_id, number)
+        version = complete_rows(self, request, report_id, number)
         page = page_of(request, default=100, most=1000)
+        refuse_repeated(request)
         conditions, ordering = self._conditions(request), self._ordering(request)
         etag = f'"{version.content_sha256[:32]}"'
         if not_modified(request, etag):
@@ -55,7 +56,11 @@ class RowsView(ReportsView):
                 detail = _("There is no such filter; a column of the rows, or column__gte, __gt, __lte, __lt.")
                 faults.append(FieldError(code="unknown_field", detail=detail, parameter=name))
                 continue
-            texts = text.split(",")[:_MAX_VALUES] if not operator else [text]
+            texts = text.split(",") if not operator else [text]
+            if len(texts) > _MAX_VALUES:
+                detail = _("At most %(most)s values.") % {"most": _MAX_VALUES}
+                faults.append(FieldError(code="out_of_range", detail=detail, parameter=name))
+                continue
             try:
                 values = tuple(row_reading.parse_value(column, part) for part in texts)
             except (ValueError, ArithmeticError):

@@ -39,7 +39,7 @@ def _number(request: Request, name: str, default: int, most: int) -> int:
     text = request.query_params.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= most):
+    if not (text.isascii() and text.isdigit() and len(text) <= 12 and 1 <= int(text) <= most):
         detail = _("Must be a whole number from 1 to %(most)s.") % {"most": most}
         raise InvalidRequest(errors=[FieldError(code="out_of_range", detail=detail, parameter=name)])
     return int(text)
@@ -66,12 +66,25 @@ def _address(request: Request, number: int) -> str:
     return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
 
 
+def refuse_repeated(request: Request) -> None:
+    """Refuse a parameter given twice: which of them was meant cannot be known.
+
+    Raises:
+        InvalidRequest: Naming each of them.
+    """
+    twice = sorted(name for name, values in request.query_params.lists() if len(values) > 1)
+    if twice:
+        detail = _("This parameter was given more than once.")
+        raise InvalidRequest(errors=[FieldError(code="ambiguous", detail=detail, parameter=name) for name in twice])
+
+
 def refuse_unknown(request: Request, known: set[str]) -> None:
     """Refuse query parameters that nobody reads: a misspelled filter must not look like an answer.
 
     Raises:
         InvalidRequest: Naming each of them.
     """
+    refuse_repeated(request)
     unknown = sorted(set(request.query_params) - known)
     if unknown:
         detail = _("There is no such parameter; known are %(known)s.") % {"known": ", ".join(sorted(known))}

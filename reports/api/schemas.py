@@ -4,12 +4,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from estimator.api.fields import WHOLE, Count, Currency, Money, Name, RequestBody, Share, Tokens, tag
+from estimator.api.fields import WHOLE, Count, Currency, RequestBody, Share, Tokens, tag
 
 MAX_LIST = 200
 MAX_BATCHES = 4096
 Batch = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
 Slug = Annotated[str, Field(min_length=1, max_length=100)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+TagName = Annotated[str, Field(min_length=1, max_length=50, pattern=r"\S")]
+# A thousand million per hour is no price; the bound keeps every product within what a column of money holds.
+GpuHourPrice = Annotated[
+    str,
+    Field(
+        pattern=r"^[0-9]{1,9}(\.[0-9]{1,12})?$",
+        description='Exact decimal as a string, such as "2.50".',
+        examples=["2.50"],
+    ),
+]
 FormatName = Annotated[str, Field(min_length=1, max_length=20, pattern=r"^[a-z0-9_]+$")]
 
 
@@ -122,7 +133,7 @@ class SweepPricing(RequestBody):
     """Prices of GPU hours; a GPU without one costs null, never zero."""
 
     currency: Currency = Field(default="USD")
-    price_per_gpu_hour: dict[Slug, Money] = Field(
+    price_per_gpu_hour: dict[Slug, GpuHourPrice] = Field(
         default={}, max_length=MAX_LIST, description="Price of one GPU for an hour, by accelerator."
     )
     offers: dict[Slug, Slug] = Field(
@@ -134,9 +145,7 @@ class CreateReportRequest(RequestBody):
     """A report to compute."""
 
     name: Name = Field(description="What people will call it.", examples=["Llama 3.1 8B on one H100"])
-    tags: Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)] = Field(
-        default=[], description="Words to find it by."
-    )
+    tags: Annotated[list[TagName], Field(max_length=20)] = Field(default=[], description="Words to find it by.")
     sweep: SweepRequest = Field(description="The settings to cross.")
     slo: SloRequest | None = Field(default=None, description="Targets for meets_slo and the best batch within them.")
     pricing: SweepPricing | None = Field(
@@ -162,9 +171,7 @@ class ChangeReportRequest(RequestBody):
     """What may change after a report is made."""
 
     name: Name | None = Field(default=None, description="Another name.")
-    tags: Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)] | None = Field(
-        default=None, description="Other tags."
-    )
+    tags: Annotated[list[TagName], Field(max_length=20)] | None = Field(default=None, description="Other tags.")
     visibility: Literal["private", "all"] | None = Field(default=None, description="Shares only, or everybody.")
     archived: bool | None = Field(default=None, description="false brings an archived report back.")
 

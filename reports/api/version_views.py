@@ -20,6 +20,7 @@ from reports.choices import FileFormat, State
 from reports.models import Report, ReportVersion, ShareLink
 from reports.services import preparing, sharing, versions
 from reports.services.versions import Prepared
+from reports.storage import get_storage
 
 
 @documented
@@ -29,6 +30,7 @@ class VersionsCollection(ReportsView):
     def get(self, request: Request, report_id: UUID) -> Response:
         """Versions of a report, newest first."""
         report = self.report(request, report_id)
+        refuse_unknown(request, {"page", "page_size"})
         page = page_of(request)
         query = selectors.versions_of(report)
         shown = query[page.offset : page.offset + page.size]
@@ -190,6 +192,19 @@ def complete_version(view: ReportsView, request: Request, report_id: UUID, numbe
     if version.state != State.COMPLETE:
         detail = version.error or _("The version is %(state)s.") % {"state": version.get_state_display()}
         raise Conflict(detail, members={"state": version.state})
+    return version
+
+
+def complete_rows(view: ReportsView, request: Request, report_id: UUID, number: int) -> ReportVersion:
+    """A complete version one may see whose rows file is there as it was recorded.
+
+    Raises:
+        Conflict: It is not complete, or its file went.
+    """
+    version = complete_version(view, request, report_id, number)
+    if get_storage().size(version.rows_file) != version.rows_file_bytes:
+        detail = _("The stored file of the rows is not there; rebuild the report.")
+        raise Conflict(detail, members={"state": State.FAILED, "code": "file_error"})
     return version
 
 

@@ -3,14 +3,15 @@
 from pathlib import Path
 
 from reports import tables
-from reports.artifacts.selection import select
+from reports.artifacts.selection import harmless_text, select
 from reports.models import ReportVersion
 
 
 def write(version: ReportVersion, rows: Path, target: Path) -> None:
     """Write all rows as CSV."""
     with tables.connect(threads=2) as connection:
+        harmless = harmless_text(connection, tables.source(rows))
         connection.execute(
-            f"COPY (SELECT {select(neutralised=True)} FROM {tables.source(rows)}) "
+            f"COPY (SELECT {select(neutralised=True, harmless=harmless)} FROM {tables.source(rows)}) "
             f"TO {tables.quoted(target)} (FORMAT csv, HEADER, NEW_LINE '\\r\\n')"
         )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from reports import claims, clock, conf, document
 from reports.artifacts import build, xlsx
@@ -66,7 +67,9 @@ def _make_now(artifact: Artifact) -> Artifact:
 def _stored(version: ReportVersion, file_format: str, name: str, size: int | None, sha256: str) -> FileState:
     storage = get_storage()
     if size is None or storage.size(name) != size:
-        return FileState(state=State.FAILED, error_code="file_error", error="The stored file is not there.")
+        return FileState(
+            state=State.FAILED, error_code="file_error", error=_("The stored file is not there; rebuild the report.")
+        )
     return FileState(
         state=State.COMPLETE,
         download=Download(

@@ -30,7 +30,7 @@ def prices_of(gpus: list[str], pricing: Mapping[str, Any] | None, facts: Facts) 
         if slug not in gpus:
             issues.append(_not_in_sweep(("offers", slug), gpus))
             continue
-        priced = _offer(slug, offer, facts, issues)
+        priced = _offer(slug, offer, given.get("currency", "USD"), facts, issues)
         if priced:
             found[slug] = priced
     if issues:
@@ -44,7 +44,7 @@ def _not_in_sweep(path: tuple[str | int, ...], gpus: list[str]) -> Issue:
     return Issue(path=path, code="invalid", detail=detail)
 
 
-def _offer(gpu: str, slug: str, facts: Facts, issues: list[Issue]) -> dict[str, Any] | None:
+def _offer(gpu: str, slug: str, currency: str, facts: Facts, issues: list[Issue]) -> dict[str, Any] | None:
     path = ("offers", gpu)
     try:
         row = facts.row("offer", slug)
@@ -56,6 +56,10 @@ def _offer(gpu: str, slug: str, facts: Facts, issues: list[Issue]) -> dict[str, 
     if row["gpu"] != gpu:
         detail = _("This offer is for %(gpu)s.") % {"gpu": row["gpu"]}
         issues.append(Issue(path=path, code="invalid", detail=detail))
+        return None
+    if row["currency"] != currency:
+        detail = _("This offer is in %(offer)s, the report in %(report)s: amounts could not be compared.")
+        issues.append(Issue(path=path, code="invalid", detail=detail % {"offer": row["currency"], "report": currency}))
         return None
     return _priced(row)
 

@@ -3,13 +3,14 @@
 import logging
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
 from estimator.resolvers.issues import ResolutionError
 from reports import clock
 from reports.choices import SchedulePeriod
+from reports.errors import explain
 from reports.models import Report, ReportSchedule, ReportVersion
 from reports.services.preparing import prepare
 from reports.services.versions import add_version
@@ -49,9 +50,22 @@ def run_due() -> int:
     A missed period is made up once, not as often as it was missed.
     """
     made = 0
-    for schedule in ReportSchedule.objects.filter(enabled=True, next_at__lte=Now()).select_related("report__owner"):
-        made += _run(schedule)
+    due = ReportSchedule.objects.filter(enabled=True, next_at__lte=Now(), report__owner__is_active=True)
+    for schedule in due.select_related("report__owner"):
+        try:
+            made += _run(schedule)
+        except DatabaseError:
+            raise  # not the schedule's fault: it is due again in the next round
+        except Exception as error:  # one that breaks must not keep the others waiting
+            _put_off(schedule, explain(error)[1])
     return made
+
+
+def _put_off(schedule: ReportSchedule, error: str) -> None:
+    """Note why and wait for the next period."""
+    ReportSchedule.objects.filter(pk=schedule.pk, next_at=schedule.next_at).update(
+        next_at=clock.now() + timedelta(days=_DAYS[schedule.period]), last_error=error
+    )
 
 
 def _run(schedule: ReportSchedule) -> bool:
