@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from estimator.engine.version import ESTIMATOR_VERSION
 from reports import conf, worker
 from reports.artifacts import build
 from reports.models import Report, ReportVersion
@@ -313,7 +314,7 @@ def test_up_to_what_fits_ends_at_what_fits(api, ana, make_report):
 def test_lists_and_polls_cost_few_queries(api, ana, make_report, django_assert_max_num_queries):
     version = make_report(ana)
     for _extra in range(3):
-        prepared = versions.Prepared(inputs={}, snapshot={}, total_rows=5, estimator_version="1")
+        prepared = versions.Prepared(inputs={}, snapshot={}, total_rows=5, estimator_version=ESTIMATOR_VERSION)
         versions.create_report(owner=ana, name="x", prepared=prepared)
     with django_assert_max_num_queries(4):
         assert api(ana).get(URL).json()["count"] == 4

@@ -9,6 +9,7 @@ import duckdb
 import openpyxl
 import pytest
 
+from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.services.sweep_columns import COLUMNS
 from reports import worker
 from reports.artifacts import build
@@ -27,7 +28,7 @@ def complete(ana, settings, monkeypatch) -> ReportVersion:
     monkeypatch.setattr("estimator.services.sweeps.load", fake_sweep.load)
     worker.forget_plans()
     inputs, snapshot = {"rows": 96, "slo": None}, {"prices": fake_sweep.PRICES, "catalog_revision": 3}
-    prepared = versions.Prepared(inputs=inputs, snapshot=snapshot, total_rows=96, estimator_version="1")
+    prepared = versions.Prepared(inputs=inputs, snapshot=snapshot, total_rows=96, estimator_version=ESTIMATOR_VERSION)
     version = versions.create_report(owner=ana, name="Größe </script><b>", prepared=prepared)
     assert worker.run() is False
     version.refresh_from_db()
@@ -58,7 +59,7 @@ def test_parts_are_merged_in_order_and_removed(complete, artifact_dir):
 def test_the_content_hash_depends_on_neither_chunks_nor_version(complete, ana, settings):
     settings.AFORO_SWEEP_CHUNK_ROWS = 96
     prepared = versions.Prepared(
-        inputs=complete.inputs, snapshot=complete.snapshot, total_rows=96, estimator_version="1"
+        inputs=complete.inputs, snapshot=complete.snapshot, total_rows=96, estimator_version=ESTIMATOR_VERSION
     )
     other = versions.create_report(owner=ana, name="other", prepared=prepared)
     worker.run()

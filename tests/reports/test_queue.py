@@ -3,6 +3,7 @@
 import pytest
 from django.db import IntegrityError, transaction
 
+from estimator.engine.version import ESTIMATOR_VERSION
 from reports import claims, clock, conf, reconcile
 from reports.choices import TRANSITIONS, State, sources
 from reports.models import ReportChunk, ReportVersion, Tombstone
@@ -15,7 +16,7 @@ PART = StoredFile(name="parts/1/000000-x.parquet", bytes=3, sha256="0" * 64)
 
 
 def prepared(rows: int = 250) -> versions.Prepared:
-    return versions.Prepared(inputs={"a": 1}, snapshot={"b": 2}, total_rows=rows, estimator_version="1")
+    return versions.Prepared(inputs={"a": 1}, snapshot={"b": 2}, total_rows=rows, estimator_version=ESTIMATOR_VERSION)
 
 
 @pytest.fixture
