@@ -436,7 +436,16 @@ def test_m37_a_load_that_does_not_fit_is_not_told_to_change_the_weights_first(fi
             assert fit("llama-3.1-8b", H100, 16_384, one["value"])["feasible"]
 
 
-def test_m38_the_error_on_published_start_ups_is_shipped_with_the_product():
+def test_m38_the_error_on_published_start_ups_stands_in_the_answer_and_in_the_docs(ask):
+    body = {
+        "model": "llama-3.1-8b",
+        "gpu": H100,
+        "engine": "vllm-0.19",
+        "workload": {"input_tokens": 1, "output_tokens": 1},
+    }
+    entries = {entry["what"]: entry for entry in ask("memory-fit", body)["provenance"]}
+    assert "median 0.04 %" in entries["engine.memory_policy"]["source"]
+    assert entries["engine.memory_policy"]["value"] == "calibrated"
     text = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text(encoding="utf-8")
     assert "start-up" in text.lower()
 

@@ -6,7 +6,7 @@ from typing import Literal
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from estimator.api.answers import BASIS_HELP, Basis, ResponsePart
+from estimator.api.answers import BASIS_HELP, Basis, ProvenanceEntry, ResponsePart
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
 from estimator.api.schemas.echo import PlanAnswer, plan_parts
@@ -150,6 +150,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         warnings=list(memory_warnings(estimate)),
         not_modelled=list(memory_not_modelled(estimate)),
     )
+    parts["provenance"].append(_policy_entry(plan, parts["provenance"]))
     return MemoryFitAnswer(
         **parts,
         feasible=fit.feasible,
@@ -160,6 +161,19 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         parameters=ParameterCounts.model_validate(estimate.parameters),
         suggestions=[MemorySuggestion.model_validate(one) for one in estimate.suggestions],
         launch_hint=launch_hint(estimate),
+    )
+
+
+def _policy_entry(plan: Plan, known: list[ProvenanceEntry]) -> ProvenanceEntry:
+    """What the memory constants of the engine rest on, and their error where start-up logs tell it."""
+    policy = plan.engine.memory
+    date = next((entry.date for entry in known if entry.what == "engine.constants"), None)
+    return ProvenanceEntry(
+        what="engine.memory_policy",
+        value=policy.basis if policy else None,
+        unit="1",
+        source=(policy.evidence if policy else "") or _("catalog"),
+        date=date,
     )
 
 
