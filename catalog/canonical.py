@@ -7,6 +7,7 @@ from typing import Any
 
 def canonical_json(value: Any) -> bytes:
     """`value` as JSON with sorted keys and no spaces, UTF-8; NaN and infinity are refused."""
+    # The standard library's writer: orjson refuses whole numbers over 64 bits, which a config may hold.
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 

@@ -2,14 +2,14 @@
 
 import csv
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from catalog.models.pricing import ApiPrice, Basis, Channel, price_slug
-from estimator.engine.cost.price_list import EVERY_DAY, DailyWindow, PriceRow
+from catalog.models.pricing import ApiPrice, Basis, Channel, price_slug, window_key
+from estimator.engine.cost.price_list import EVERY_DAY
 
 DATA_DIR = Path(__file__).parent / "data"
 
@@ -99,9 +99,7 @@ class StatedPrice:
     @property
     def window_key(self) -> str:
         """The window as one string, as the model stores it."""
-        if self.daily_start is None or self.daily_end is None:
-            return ""
-        return f"{self.daily_start:%H:%M:%S}-{self.daily_end:%H:%M:%S} {self.daily_zone or 'UTC'} {self.weekday_mask}"
+        return window_key(self.daily_start, self.daily_end, self.daily_zone, self.weekday_mask)
 
     @property
     def key(self) -> PriceKey:
@@ -125,26 +123,6 @@ class StatedPrice:
     def period(self) -> Period:
         """When it holds."""
         return Period(self.effective_from, self.effective_to)
-
-    def as_engine_row(self) -> PriceRow:
-        """The row as the engine bills it, without a database."""
-        window = None
-        if self.daily_start is not None and self.daily_end is not None:
-            window = DailyWindow(
-                start=self.daily_start, end=self.daily_end, zone=self.daily_zone or "UTC", weekdays=self.weekday_mask
-            )
-        return PriceRow(
-            meter=self.meter,
-            unit=self.unit,
-            amount=self.amount,
-            channel=self.channel,
-            endpoint_class=self.endpoint_class,
-            tier_above_tokens=self.tier_above_tokens,
-            tier_operator=self.tier_operator,
-            window=window,
-            effective_from=self.effective_from,
-            effective_to=self.effective_to,
-        )
 
 
 def key_of(row: ApiPrice, provider: str) -> PriceKey:
@@ -214,8 +192,3 @@ def _stated(line: Mapping[str, str]) -> StatedPrice:
 
 def _day(text: str) -> datetime.date | None:
     return datetime.date.fromisoformat(text) if text else None
-
-
-def engine_rows(stated: Iterable[StatedPrice]) -> tuple[PriceRow, ...]:
-    """All rows as the engine bills them."""
-    return tuple(price.as_engine_row() for price in stated)

@@ -80,10 +80,6 @@ class ArtifactStorage:
         """Remove a stored file; one that is gone already is fine."""
         self.path(name).unlink(missing_ok=True)
 
-    def remove_scratch(self, name: str) -> None:
-        """Remove what a failed write left under its scratch name."""
-        self.scratch(name).unlink(missing_ok=True)
-
     def walk(self) -> Iterator[tuple[str, float]]:
         """All files with their time of last change (seconds since 1970)."""
         for path in sorted(self.root.rglob("*")) if self.root.exists() else []:

@@ -16,7 +16,7 @@ import orjson
 from numpy.typing import NDArray
 
 from estimator.services.sweep_columns import COLUMNS, Column, ColumnKind, Rows, TextValues
-from reports import conf
+from reports import canonical, conf
 
 _CODE = "__code"
 _MONEY_TYPE = "DECIMAL(38,12)"
@@ -129,7 +129,7 @@ def content_sha256(path: Path, inputs: Any, snapshot: Any) -> str:
     It depends on neither the writer of the Parquet file nor on how the rows were cut into chunks.
     """
     digest = hashlib.sha256()
-    digest.update(orjson.dumps({"inputs": inputs, "snapshot": snapshot}, option=orjson.OPT_SORT_KEYS))
+    digest.update(canonical.dumps({"inputs": inputs, "snapshot": snapshot}))
     with connect() as connection:
         for column in COLUMNS:
             digest.update(f"\n{column.name}:{column.kind}\n".encode())

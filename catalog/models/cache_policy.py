@@ -9,7 +9,6 @@ from django.utils.translation import gettext_lazy as _
 
 from catalog.models.pricing import Basis, Provider
 from catalog.models.row import CatalogRow
-from estimator.engine.prompt_cache.policy import CacheRules
 
 
 class CacheMode(models.TextChoices):
@@ -79,19 +78,6 @@ class CachePolicy(CatalogRow):
     class Meta(CatalogRow.Meta):
         verbose_name = _("cache policy")
         verbose_name_plural = _("cache policies")
-
-    def as_engine_rules(self) -> CacheRules:
-        """The rules as the engine takes them."""
-        return CacheRules(
-            ttls_s=tuple(self.ttls_s),
-            refresh_on_hit=self.refresh_on_hit,
-            min_tokens=self.min_tokens,
-            granularity_tokens=self.granularity_tokens,
-            storage_price_per_mtok_hour=self.storage_price_per_mtok_hour,
-            hit_quality=self.hit_quality,
-            ttl_settable=self.ttl_settable,
-            max_breakpoints=self.max_breakpoints,
-        )
 
     def clean(self) -> None:
         """Refuse rules the engine would refuse, in words."""

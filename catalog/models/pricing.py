@@ -1,5 +1,6 @@
 """Prices as dated rows: one row per meter, never edited in place."""
 
+import datetime
 import re
 from typing import Any
 
@@ -224,11 +225,7 @@ class ApiPrice(CatalogRecord):
         """Fill the fields that follow from others; bulk writes call it themselves."""
         self.slug = price_slug(self.provider.slug, self.model)
         self.daily_zone = (self.daily_zone or "UTC") if self.daily_start else ""
-        self.window_key = (
-            f"{self.daily_start:%H:%M:%S}-{self.daily_end:%H:%M:%S} {self.daily_zone} {self.weekday_mask}"
-            if self.daily_start and self.daily_end
-            else ""
-        )
+        self.window_key = window_key(self.daily_start, self.daily_end, self.daily_zone, self.weekday_mask)
 
     def changed_frozen_fields(self) -> list[str]:
         """Fields that may not change and differ from the stored row."""
@@ -331,6 +328,11 @@ class ApiPrice(CatalogRecord):
             return self.window_key == other.window_key
         mine, theirs = self.window, other.window
         return bool(mine and theirs and mine.meets(theirs))
+
+
+def window_key(start: datetime.time | None, end: datetime.time | None, zone: str, weekdays: int) -> str:
+    """A daily window as one string, so that a price with it differs from one without; empty for all day."""
+    return "" if start is None or end is None else f"{start:%H:%M:%S}-{end:%H:%M:%S} {zone or 'UTC'} {weekdays}"
 
 
 def price_slug(provider: str, model: str) -> str:

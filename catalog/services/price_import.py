@@ -188,7 +188,7 @@ def apply_import(plan: ImportPlan) -> None:
         price_list = _price_list(plan.source)
         providers = _providers(plan)
         _close(plan.close, reason)
-        rows = [_row(price, providers[price.provider], price_list) for price in plan.add]
+        rows = [row_of(price, providers[price.provider], price_list) for price in plan.add]
         bulk_create_with_history(rows, ApiPrice, batch_size=BATCH_ROWS, default_change_reason=reason)
 
 
@@ -246,7 +246,8 @@ def _close(closings: Sequence[Closing], reason: str) -> None:
         )
 
 
-def _row(price: StatedPrice, provider: Provider, price_list: PriceList) -> ApiPrice:
+def row_of(price: StatedPrice, provider: Provider, price_list: PriceList) -> ApiPrice:
+    """A stated price as a row of a list, not saved."""
     row = ApiPrice(
         price_list=price_list,
         provider=provider,

@@ -20,11 +20,6 @@ def beat(worker: str) -> None:
         WorkerHeartbeat.objects.filter(beaten_at__lt=Now() - _FORGET_AFTER).delete()
 
 
-def forget(worker: str) -> None:
-    """Removes the heartbeat of a worker that stops on purpose."""
-    WorkerHeartbeat.objects.filter(worker=worker).delete()
-
-
 def newest_beat(worker_suffix: str = "") -> tuple[datetime, float] | None:
     """Time (UTC) and age (s) of the newest heartbeat of workers whose name ends so; None if there is none."""
     age = ExpressionWrapper(Now() - F("beaten_at"), output_field=DurationField())

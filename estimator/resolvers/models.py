@@ -1,13 +1,12 @@
 """Resolves the model of a request: a catalog row, a catalog row with another cache, a config.json, or a shape."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 from django.utils.translation import gettext as _
 
+from catalog.canonical import sha256_of
 from estimator.engine.architecture import (
     architecture_from_shape,
     from_dict,
@@ -126,7 +125,7 @@ def _from_config(config: Mapping[str, Any], name: str | None, path: tuple[str, .
         architecture=architecture,
         parameters=parameter_totals(architecture),
         context_window_tokens=architecture.max_context_tokens,
-        config_sha256=config_sha256(config),
+        config_sha256=sha256_of(config),
     )
 
 
@@ -144,10 +143,3 @@ def _from_shape(shape: ModelShape, name: str | None) -> ResolvedModel:
         parameters=parameter_totals(architecture),
         context_window_tokens=shape.context_window_tokens,
     )
-
-
-def config_sha256(config: Mapping[str, Any]) -> str:
-    """sha256 of a config as canonical JSON (sorted keys, no spaces), hexadecimal."""
-    # The standard library's writer: orjson refuses whole numbers over 64 bits, which a config may hold.
-    canonical = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -21,7 +21,8 @@ from genai_prices.types import ModelPrice, TimeOfDateConstraint, Usage
 from genai_prices.units import UnitRegistry
 
 from catalog.importers import genai_prices
-from catalog.price_rows import engine_rows
+from catalog.models import PriceList, Provider
+from catalog.services.price_import import row_of
 from estimator.engine.cost.api import UsageConvention, api_cost
 from estimator.engine.cost.meters import meter
 from estimator.engine.cost.price_list import prices_in_force
@@ -36,7 +37,11 @@ def stated():
     by_model = defaultdict(list)
     for price in genai_prices.read_package().prices:
         by_model[price.provider, price.model].append(price)
-    return {key: engine_rows(prices) for key, prices in by_model.items()}
+    listed = PriceList(slug="genai-prices")
+    return {
+        key: tuple(row_of(price, Provider(slug=price.provider), listed).as_engine_row() for price in prices)
+        for key, prices in by_model.items()
+    }
 
 
 def usage_for(prices, rng):

@@ -10,32 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimator.engine.errors import InvalidInputError
 from estimator.engine.serving.queue_table import LOADS, PERCENTILES, VARIATIONS, WAITS
 
 Floats = npt.NDArray[np.float64]
-
-MEAN = 0
-STATISTICS = ("mean", *(f"p{percentile}" for percentile in PERCENTILES))
 
 _TABLE = np.array(WAITS, dtype=np.float64)
 _LOADS = np.array(LOADS, dtype=np.float64)
 _SQUARES = np.array(VARIATIONS, dtype=np.float64) ** 2
 # Waits grow as 1 / (1 − load): what is left varies slowly enough to interpolate. Load 0 waits nothing.
 _SCALED = _TABLE * (1.0 - _LOADS)[None, :, None]
-
-
-def statistic_index(percentile: int | None) -> int:
-    """Column of the mean (None) or of a percentile in the tables of waits.
-
-    Raises:
-        InvalidInputError: a percentile that is not tabulated.
-    """
-    if percentile is None:
-        return MEAN
-    if percentile not in PERCENTILES:
-        raise InvalidInputError(f"percentile must be one of {PERCENTILES}", field="slo.percentile")
-    return 1 + PERCENTILES.index(percentile)
 
 
 def wait_in_services(load: Any, variation: Any) -> Floats:

@@ -5,8 +5,7 @@ import heapq
 import numpy as np
 import pytest
 
-from estimator.engine.errors import InvalidInputError
-from estimator.engine.serving.queueing import share_within, slot_wait_s, statistic_index, wait_in_services
+from estimator.engine.serving.queueing import share_within, slot_wait_s, wait_in_services
 from tests.engine.serving.make_queue_table import simulate_waits
 
 
@@ -82,10 +81,3 @@ def test_the_share_within_a_target_follows_the_percentiles():
     assert shares[3] == pytest.approx(0.9)
     assert shares[4] == pytest.approx(0.95)
     assert shares[5] == pytest.approx(0.99)
-
-
-def test_only_tabulated_percentiles_are_answered():
-    assert statistic_index(None) == 0
-    assert statistic_index(95) == 3
-    with pytest.raises(InvalidInputError, match="percentile"):
-        statistic_index(97)
