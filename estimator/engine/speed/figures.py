@@ -154,7 +154,12 @@ def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
     for side, first, each in band_sides(band):
         total = np.minimum(expected.tokens_per_s * rates[side], most)
         time = load.concurrency * load.output_tokens / total
-        ttft_end, tpot_end = np.maximum(ttft * first, bounds.ttft_s), np.maximum(tpot * each, bounds.tpot_s)
+        tpot_end = np.maximum(tpot * each, bounds.tpot_s)
+        # Nothing runs yet when a batch starts: the mean request has its first token before the batch is through.
+        if side == "mid":
+            ttft = np.maximum(np.minimum(ttft, time - (load.output_tokens - 1.0) * tpot_end), bounds.ttft_s)
+        ttft_end = np.maximum(ttft * first, bounds.ttft_s)
+        ttft_end = np.maximum(np.minimum(ttft_end, time), np.minimum(ttft_end, ttft))
         columns |= metric_columns(ttft_end, tpot_end, time, total, load.output_tokens, gpus, side=side)
     return columns
 

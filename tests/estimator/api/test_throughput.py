@@ -344,3 +344,13 @@ def test_every_step_can_be_worked_out_with_a_pencil(ask, plan):
     answer = ask("?explain=true", **REAL | plan, workload=CLOSED).json()
     for step in answer["explanation"]:
         assert work_out(step["substituted"]) == pytest.approx(step["value"], rel=1e-6), step
+
+
+@pytest.mark.parametrize("output", [1, 2, 500])
+@pytest.mark.parametrize("concurrency", [1, 32])
+def test_the_first_token_of_a_static_batch_comes_before_its_last(ask, output, concurrency):
+    load = {"mode": "static_batch", "input_tokens": 1000, "output_tokens": output, "concurrency": concurrency}
+    expected = ask(**REAL, workload=load).json()["expected"]
+    ttft, tpot, e2e = (expected[name]["mid"] for name in ("ttft_s", "tpot_s", "e2e_s"))
+    assert ttft + (output - 1) * tpot <= e2e * (1 + 1e-9)
+    assert expected["ttft_s"]["high"] <= expected["e2e_s"]["high"] * (1 + 1e-9)
