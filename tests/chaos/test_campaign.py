@@ -1,5 +1,7 @@
 """The fault campaign as tests: ten reports where CI runs, a hundred in `make long` and `make chaos`."""
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,14 @@ from tests.chaos.campaign import run
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A short path: a unix socket's may have 107 characters; open to user postgres."""
-    found = tmp_path_factory.mktemp("chaos")
-    found.chmod(0o755)
-    return found
+def folder() -> Iterator[Path]:
+    """A short path: a unix socket's may have 107 characters; open to user postgres.
+
+    Not one of pytest's: every pytest that starts on the machine closes the folder above those to all but its owner.
+    """
+    with tempfile.TemporaryDirectory(prefix="aforo-chaos-", ignore_cleanup_errors=True) as found:
+        Path(found).chmod(0o755)
+        yield Path(found)
 
 
 @pytest.mark.services

@@ -44,11 +44,11 @@ def test_kv_heads_must_divide_the_query_heads() -> None:
 
 
 def test_ten_million_layers_are_refused_at_once() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     gemma = {**MODELS["gemma-3-1b-it"]["config"], "layer_types": ["full_attention"] * 10_000_000}
     with pytest.raises(InvalidInputError, match="layer_types"):
         read_config(gemma)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 def test_ten_thousand_nestings_are_refused_at_once() -> None:
@@ -60,26 +60,26 @@ def test_ten_thousand_nestings_are_refused_at_once() -> None:
 
 
 def test_a_megabyte_of_unknown_keys_is_no_matter() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     stuffed = {**LLAMA, **{f"key_{index}": "x" * 80 for index in range(10_000)}}
     assert len(json.dumps(stuffed)) > 900_000
     assert read_config(stuffed) == read_config(LLAMA)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_long_ignore_lists_are_read_or_refused_quickly() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     settings_ = {"quant_method": "fp8", "modules_to_not_convert": [f"model.layers.{i}.mlp.*.x" for i in range(19_000)]}
     with pytest.raises(InvalidInputError, match="unquantised"):
         read_config({**LLAMA, "num_hidden_layers": 2000, "quantization_config": settings_})
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 @pytest.mark.parametrize("pattern", ["re:(a*)*b", "re:(.*)*(.*)*x", "re:[", "re:" + "a?" * 60 + "a" * 60])
 def test_patterns_that_run_away_are_not_run(pattern: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     read_config({**LLAMA, "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": [pattern]}})
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 @pytest.mark.parametrize(
