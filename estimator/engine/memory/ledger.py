@@ -205,7 +205,6 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
     if not 0 <= stage < degrees.pp:
         raise InvalidInputError(f"stage must be below {degrees.pp}", field="parallelism.pp")
     folded = fold(plan.architecture)
-    utilization = plan.overrides.utilization if plan.overrides.utilization is not None else policy.utilization
     weights = rank_weights(
         folded,
         plan.precision,
@@ -225,11 +224,8 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
     graphs = policy.cuda_graph_bytes
     inside_activation = activation if policy.activation_in_budget else 0
     inside_graphs = graphs if policy.graphs_in_budget else 0
-    if policy.utilization_of_free:
-        free = plan.memory_bytes - held - overhead - inside_activation - inside_graphs
-        usable = plan.memory_bytes - max(round((1 - utilization) * free), 0)
-    else:
-        usable = round(utilization * plan.memory_bytes)
+    taken = held + overhead + inside_activation + inside_graphs
+    usable = _usable_bytes(plan, taken)
     batched = batched_tokens_of(plan)
     return RankMemory(
         stage=stage,
@@ -244,12 +240,22 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
         cuda_graph_bytes=inside_graphs,
         outside_activation_bytes=activation - inside_activation,
         outside_graph_bytes=graphs - inside_graphs,
-        kv_budget_bytes=usable - held - overhead - inside_activation - inside_graphs,
+        kv_budget_bytes=usable - taken,
         allocation=_allocation(plan, folded, weights, batched),
         weights=weights,
         max_num_seqs=sequences_limit_of(plan),
         batched_tokens=batched,
     )
+
+
+def _usable_bytes(plan: MemoryPlan, taken_bytes: int) -> int:
+    """What the engine may use: its share of the memory, or all but the rest of what is free beside `taken_bytes`."""
+    asked = plan.overrides.utilization
+    share = plan.policy.utilization if asked is None else asked
+    if not plan.policy.utilization_of_free:
+        return round(share * plan.memory_bytes)
+    free = plan.memory_bytes - taken_bytes
+    return plan.memory_bytes - max(round((1 - share) * free), 0)
 
 
 def _allocation(plan: MemoryPlan, folded: FoldedArchitecture, weights: RankWeights, batched: int) -> KvAllocation:

@@ -8,7 +8,7 @@ from estimator.engine.cost import money
 from estimator.engine.cost.price_list import InForce
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.prompt_cache.policy import CacheRules
-from estimator.engine.prompt_cache.saving import cache_prices
+from estimator.engine.prompt_cache.saving import CachePrices, cache_prices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +79,10 @@ def conversation_cost(
             prompt = length + turn.input_tokens
             price = cache_prices(prices, ttl_s, prompt)
             found = rules.cacheable_tokens(previous)
-            written = rules.cacheable_tokens(prompt)
             hit = hit_probabilities[number - 1] if number > 1 and found else 0.0
             answer = turn.output_tokens * price.output
             without = prompt * price.input + answer
-            tail = (prompt - written) * price.input
-            on_hit = found * price.read + (written - found) * price.write + tail
-            on_miss = written * price.write + tail
-            share = money.from_physics(hit)
-            cost = share * on_hit + (1 - share) * on_miss + answer
+            cost = _prompt_cost(price, prompt, found, rules.cacheable_tokens(prompt), hit) + answer
             done.append(
                 TurnCost(
                     turn=number,
@@ -111,3 +106,12 @@ def conversation_cost(
         saving=money.round_physics(saving),
         saving_fraction=money.to_physics(saving) / money.to_physics(without_total) if without_total else 0.0,
     )
+
+
+def _prompt_cost(price: CachePrices, prompt: int, found: int, written: int, hit_probability: float) -> Decimal:
+    """Expected cost of a prompt of which `found` tokens may be read and `written` are kept; the rest is plain input."""
+    tail = (prompt - written) * price.input
+    on_hit = found * price.read + (written - found) * price.write + tail
+    on_miss = written * price.write + tail
+    share = money.from_physics(hit_probability)
+    return share * on_hit + (1 - share) * on_miss
