@@ -100,7 +100,8 @@ glm4 vocab_size=151552 hidden_size=4096 intermediate_size=13696 num_hidden_layer
 glm4_moe vocab_size=151552 hidden_size=4096 intermediate_size=10944 num_hidden_layers=46 num_attention_heads=96
     num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false moe_intermediate_size=1408
     num_experts_per_tok=8 n_shared_experts=1 n_routed_experts=128 first_k_dense_replace=1
-glm4_moe_lite vocab_size=154880 hidden_size=2048 intermediate_size=10240 moe_intermediate_size=1536
+glm4_moe_lite first_k_dense_replace=1 vocab_size=154880 hidden_size=2048 intermediate_size=10240
+    moe_intermediate_size=1536
     num_hidden_layers=47 num_attention_heads=20 num_key_value_heads=20 n_shared_experts=1 n_routed_experts=64
     kv_lora_rank=512 q_lora_rank=768 qk_rope_head_dim=64 v_head_dim=256 qk_nope_head_dim=192 num_experts_per_tok=4
     max_position_embeddings=202752 tie_word_embeddings=false
@@ -163,7 +164,7 @@ kimi_k2 vocab_size=129280 hidden_size=7168 intermediate_size=18432 moe_intermedi
     q_lora_rank=1536 qk_rope_head_dim=64 v_head_dim=128 qk_nope_head_dim=128 num_experts_per_tok=8
     first_k_dense_replace=3 max_position_embeddings=4096 tie_word_embeddings=false num_nextn_predict_layers=0
 kimi_k25 tie_word_embeddings=true
-kimi_linear vocab_size=163840 hidden_size=2304 intermediate_size=9216 moe_intermediate_size=1024
+kimi_linear first_k_dense_replace=1 vocab_size=163840 hidden_size=2304 intermediate_size=9216 moe_intermediate_size=1024
     num_hidden_layers=27 num_attention_heads=32 num_key_value_heads=32 n_shared_experts=1 kv_lora_rank=512
     qk_rope_head_dim=64 v_head_dim=128 qk_nope_head_dim=128 num_experts_per_tok=8 max_position_embeddings=1048576
     tie_word_embeddings=false num_local_experts=256 linear_head_dim=128 linear_num_heads=32 linear_conv_kernel_dim=4
@@ -192,7 +193,8 @@ mamba vocab_size=50280 hidden_size=768 state_size=16 num_hidden_layers=32 expand
 mamba2 num_heads=128 head_dim=64 vocab_size=32768 hidden_size=4096 state_size=128 num_hidden_layers=64 expand=2
     conv_kernel=4 n_groups=8 use_conv_bias=true time_step_rank=auto tie_word_embeddings=false
 mimo tie_word_embeddings=false
-mimo_v2_flash vocab_size=152576 hidden_size=4096 intermediate_size=16384 num_hidden_layers=48 num_attention_heads=64
+mimo_v2_flash first_k_dense_replace=1 vocab_size=152576 hidden_size=4096 intermediate_size=16384 num_hidden_layers=48
+    num_attention_heads=64
     num_key_value_heads=4 max_position_embeddings=131072 tie_word_embeddings=false moe_intermediate_size=2048
     num_experts_per_tok=8 n_routed_experts=256 head_dim=192 v_head_dim=128 sliding_window=129
 minicpm tie_word_embeddings=true

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from estimator.engine.architecture.fields import Fields
 from estimator.engine.architecture.parameters import layer_parameters
+from estimator.engine.architecture.shape import MTP_LAYERS
 from estimator.engine.architecture.spec import Architecture
 
-_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 MAX_MTP_LAYERS = 64
 
 
@@ -15,7 +15,7 @@ def with_mtp(fields: Fields, architecture: Architecture) -> Architecture:
 
     Checked against the files: GLM-4.6 3,988,069,792 and Qwen3-Next 1,650,471,424 parameters for one layer, exact.
     """
-    layers = fields.whole(*_KEYS, low=0, high=MAX_MTP_LAYERS, default=0)
+    layers = fields.whole(*MTP_LAYERS, low=0, high=MAX_MTP_LAYERS, default=0)
     attending = [group for group in architecture.layer_groups if group.attention is not None]
     if not layers or not attending:
         return architecture

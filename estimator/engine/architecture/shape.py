@@ -11,6 +11,7 @@ HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 HIDDEN = ("hidden_size", "n_embd", "n_embed", "d_model")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_attention_groups")
 MLP_WIDTH = ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size")
+MTP_LAYERS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 CONTEXT = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length", "n_ctx")
 
 # What configs call the two kinds of attention layer in `layer_types`.
@@ -92,9 +93,20 @@ def read_mlp_width(fields: Fields, hidden: int, *names: str) -> int:
     return fields.whole(*(names or MLP_WIDTH), default=4 * hidden)
 
 
+def listed_types(fields: Fields, layers: int, *names: str) -> Sequence[object] | None:
+    """One type for each layer, or None without the list; only entries of the stated MTP layers may follow."""
+    types = fields.sequence(*names)
+    if types is None or len(types) == layers:
+        return types
+    extra = fields.whole(*MTP_LAYERS, low=0, high=MAX_LAYERS, default=0)
+    if len(types) != layers + extra:
+        return fields.sequence(*names, length=layers)
+    return types[:layers]
+
+
 def layer_kinds(fields: Fields, layers: int) -> list[AttentionKind] | None:
     """The attention kind of each layer from `layer_types`, or None when the config has no such list."""
-    types = fields.sequence("layer_types", at_least=layers)
+    types = listed_types(fields, layers, "layer_types")
     if types is None:
         return None
     kinds = []
@@ -118,30 +130,37 @@ def window_layers(fields: Fields, layers: int, pattern: str, implicit_interval: 
     Args:
         fields: the config.
         layers: number of layers.
-        pattern: `none` (full attention whatever is written), `all` (a stated window holds for every layer), `upper`
-            (Qwen: only with `use_sliding_window`, only layers from `max_window_layers`), or `interval` (every n-th
-            layer is full, n from `sliding_window_pattern`, else `implicit_interval`).
+        pattern: which layers see a stated window where no list says it: `none`, `all`, `upper` (Qwen: with
+            `use_sliding_window`, layers from `max_window_layers`), `from` (the same without the switch), `switched`
+            (every layer, with the switch), `alternate` (Qwen2-MoE: with the switch, even layers before
+            `max_window_layers`), or `interval` (all but every n-th, n from `sliding_window_pattern`, else
+            `implicit_interval`).
         implicit_interval: n where the family has no key for it.
 
     Returns:
         One kind for each layer; `layer_types` wins over the rule, a null window makes every layer full.
     """
     full = [AttentionKind.FULL] * layers
-    if pattern == "none":
-        return full
     window = fields.raw("sliding_window")
-    if pattern == "upper" and not fields.flag("use_sliding_window"):
-        return full
-    if window is None:
+    if pattern == "none":
+        stated = layer_kinds(fields, layers)
+        return full if stated is None or window is None else stated
+    if pattern in ("upper", "switched", "alternate") and not fields.flag("use_sliding_window"):
         return full
     stated = layer_kinds(fields, layers)
+    if window is None:
+        return full
     if stated is not None:
         return stated
-    if pattern == "all":
+    if pattern in ("all", "switched"):
         return [AttentionKind.WINDOW] * layers
-    if pattern == "upper":
+    if pattern in ("upper", "from", "alternate"):
         first = fields.whole("max_window_layers", low=0, high=MAX_LAYERS, default=layers)
-        return [AttentionKind.WINDOW if layer >= first else AttentionKind.FULL for layer in range(layers)]
+        if pattern == "alternate":
+            windowed = [layer < first and layer % 2 == 0 for layer in range(layers)]
+        else:
+            windowed = [layer >= first for layer in range(layers)]
+        return [AttentionKind.WINDOW if flag else AttentionKind.FULL for flag in windowed]
     return _interval_kinds(fields, layers, implicit_interval)
 
 

@@ -152,3 +152,36 @@ def test_any_key_may_be_missing(slug: str, data: st.DataObject) -> None:
     for key in data.draw(st.lists(st.sampled_from(sorted(config)), min_size=1, max_size=4)):
         config.pop(key, None)
     read_or_refuse(config)
+
+
+@pytest.mark.parametrize("entries", [3, 5, 6])
+@pytest.mark.parametrize("window", [8, None])
+@pytest.mark.parametrize("model_type", ["llama", "cohere2", "qwen3_next"])
+def test_layer_types_of_another_length_than_the_model_are_refused(
+    model_type: str, window: int | None, entries: int
+) -> None:
+    config = {
+        "model_type": model_type,
+        "hidden_size": 64,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "sliding_window": window,
+        "layer_types": ["full_attention"] * entries,
+    }
+    with pytest.raises(InvalidInputError, match=f"layer_types has {entries} entries for 4 layers"):
+        read_config(config)
+
+
+def test_layer_types_may_go_on_over_the_mtp_layers() -> None:
+    config = {
+        "model_type": "mistral",
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "sliding_window": 8,
+        "num_nextn_predict_layers": 1,
+        "layer_types": ["full_attention", "sliding_attention", "full_attention"],
+    }
+    assert [group.layers for group in read_config(config).layer_groups] == [1, 1]

@@ -9,7 +9,7 @@ from estimator.engine.architecture.fields import MAX_COUNT, MAX_TOKENS, Fields
 from estimator.engine.architecture.shape import HEADS, HIDDEN, Shape, read_context, read_layers, read_vocab
 from estimator.engine.architecture.spec import Architecture, Attention, AttentionKind, Component, LayerGroup, Split
 
-_MOE = MoeRule(shared="experts")
+_MOE = MoeRule(shared="experts", shared_bias="mlp_bias")
 _RULE = StandardRule(moe=_MOE)
 _RATIO_OF_TYPE = {
     "sliding_attention": 0,

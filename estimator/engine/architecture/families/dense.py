@@ -24,6 +24,7 @@ _PHI = StandardRule(
     norm_width=2,
     qk_norm="head",
     qk_norm_if="qk_layernorm",
+    qk_norm_width=2,
     lm_head_bias=True,
 )
 _GEMMA2 = StandardRule(
@@ -39,8 +40,14 @@ DENSE_RULES: Mapping[str, StandardRule] = {
     "granite": _LLAMA,
     "smollm3": StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", window="upper"),
     "arcee": StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", gated=False),
+    # its activation has two learned scalars a layer
     "apertus": StandardRule(
-        qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", gated=False, qk_norm="head"
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        mlp_bias="mlp_bias",
+        gated=False,
+        qk_norm="head",
+        activation_scalars=2,
     ),
     "helium": StandardRule(qkv_bias="attention_bias", mlp_bias="mlp_bias"),
     "minicpm": StandardRule(
@@ -78,7 +85,7 @@ DENSE_RULES: Mapping[str, StandardRule] = {
         qkv_bias="attention_bias", out_bias="attention_bias", qk_norm="width", window="interval", window_interval=4
     ),
     "exaone4": StandardRule(qk_norm="head", window="interval", window_interval=4),
-    "exaone": StandardRule(),
+    "exaone": _LLAMA,
     "starcoder2": StandardRule(
         qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", gated=False, norm_width=2, window="all"
     ),

@@ -1,7 +1,7 @@
 """Multi-head latent attention: DeepSeek V2/V3/V3.2, Kimi K2, GLM-5, GLM-4.7 Flash, LongCat-Flash, MiniCPM3."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from estimator.engine.architecture.blocks import LayerBuilder, add_dense, add_experts, add_mlp, collect
@@ -47,10 +47,16 @@ def read_latent(fields: Fields) -> LatentDimensions:
         rank=fields.whole("kv_lora_rank"),
         nope=fields.whole("qk_nope_head_dim"),
         rope=fields.whole("qk_rope_head_dim", low=0),
-        value=fields.whole("v_head_dim"),
+        value=_value_width(fields),
         bias=fields.flag("attention_bias"),
         output_gate=fields.flag("mla_use_output_gate"),
     )
+
+
+def _value_width(fields: Fields) -> int:
+    """The width of a head's values; MiniCPM3, which has no default for it, falls back to hidden over heads."""
+    stated = fields.optional_whole("v_head_dim")
+    return fields.whole(*HIDDEN) // fields.whole(*HEADS, high=MAX_COUNT) if stated is None else stated
 
 
 def latent_attention(size: LatentDimensions, *, kind: AttentionKind = AttentionKind.LATENT) -> Attention:
@@ -116,6 +122,9 @@ def read_latent_model(fields: Fields, *, family: str, sparse_attention: bool = F
     layers = read_layers(fields)
     size = read_latent(fields)
     has_experts = fields.raw(*_MOE.experts) is not None
+    # V3 and its heirs build their MLPs without biases whatever the file says
+    mlp_bias = family in ("deepseek_v2", "minicpm3") and fields.flag("mlp_bias")
+    moe = replace(_MOE, shared_bias=mlp_bias)
     sparse = sparse_after_first(fields, layers) if has_experts else [False] * layers
     indexed = index_layers(fields, layers) if sparse_attention else [False] * layers
     keys = list(zip(sparse, indexed, strict=True))
@@ -132,9 +141,9 @@ def read_latent_model(fields: Fields, *, family: str, sparse_attention: bool = F
                 add_indexer(layer, fields, size)
         layer.attention = attention
         if is_sparse:
-            add_moe(layer, fields, _MOE, size.hidden)
+            add_moe(layer, fields, moe, size.hidden)
         else:
-            add_dense(layer, size.hidden, fields.whole("intermediate_size"))
+            add_dense(layer, size.hidden, fields.whole("intermediate_size"), bias=mlp_bias)
         groups.append(layer.group(1))
     layer_groups, order = collect(keys, groups)
     return finish(fields, _RULE, latent_shape(fields, size, layers), layer_groups, order, family=family)

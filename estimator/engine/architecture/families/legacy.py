@@ -102,6 +102,8 @@ def read_gpt_bigcode(fields: Fields) -> Architecture:
     config = dict(fields.config)
     if fields.flag("multi_query", default=True):
         config["num_key_value_heads"] = 1
+    else:
+        config.pop("num_key_value_heads", None)
     inner = Fields(config, fields.defaults, fields.path)
     return read_standard(inner, DENSE_RULES["gpt_bigcode"], family="gpt_bigcode")
 

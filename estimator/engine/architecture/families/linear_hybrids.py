@@ -8,7 +8,7 @@ from estimator.engine.architecture.families.latent import add_latent, latent_att
 from estimator.engine.architecture.families.mixtures import sparse_after_first, sparse_by_step
 from estimator.engine.architecture.families.standard import MoeRule, StandardRule, add_moe, finish
 from estimator.engine.architecture.fields import MAX_COUNT, MAX_LAYERS, Fields
-from estimator.engine.architecture.shape import Shape, read_layers, read_shape
+from estimator.engine.architecture.shape import Shape, listed_types, read_layers, read_shape
 from estimator.engine.architecture.spec import Architecture, Attention, AttentionKind, LayerGroup, Split
 from estimator.engine.architecture.spec import Component as Part
 from estimator.engine.architecture.state_blocks import (
@@ -26,7 +26,7 @@ _LINEAR_TYPES = ("linear_attention", "conv", "mamba", "recurrent")
 
 def linear_layers(fields: Fields, layers: int) -> list[bool] | None:
     """For each layer whether it keeps a state instead of a growing cache, from `layer_types`; None without the list."""
-    types = fields.sequence("layer_types", "layers_block_type", at_least=layers)
+    types = listed_types(fields, layers, "layer_types", "layers_block_type")
     if types is None:
         return None
     flags = []
@@ -182,8 +182,9 @@ def read_kimi_linear(fields: Fields) -> Architecture:
     settings = fields.sub("linear_attn_config") or fields
     linear = _kimi_linear_layers(fields, settings, layers)
     keys = list(zip(linear, sparse_after_first(fields, layers), strict=True))
-    heads = settings.whole("num_heads", "linear_num_heads", high=MAX_COUNT)
-    head_dim = settings.whole("head_dim", "linear_head_dim")
+    # beside a flat linear_head_dim, head_dim is another one's
+    heads = settings.whole("linear_num_heads", "num_heads", high=MAX_COUNT)
+    head_dim = settings.whole("linear_head_dim", "head_dim")
     kernel = settings.whole("short_conv_kernel_size", "linear_conv_kernel_dim", high=1024, default=4)
     full_rank = settings.flag("use_full_rank_gate")
 

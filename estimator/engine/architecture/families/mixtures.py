@@ -45,8 +45,8 @@ def sparse_by_range(fields: Fields, layers: int) -> Sequence[bool]:
 MIXTURE_RULES: Mapping[str, StandardRule] = {
     "mixtral": StandardRule(window="all", moe=MoeRule(width=("intermediate_size",), prefix="block_sparse_moe")),
     "qwen2_moe": StandardRule(
-        qkv_bias=True,
-        window="upper",
+        qkv_bias="qkv_bias",
+        window="alternate",
         moe=MoeRule(
             shared="width",
             shared_key="shared_expert_intermediate_size",
@@ -58,7 +58,7 @@ MIXTURE_RULES: Mapping[str, StandardRule] = {
         qkv_bias="attention_bias",
         out_bias="attention_bias",
         qk_norm="head",
-        window="upper",
+        window="switched",
         moe=MoeRule(sparse_layers=sparse_by_step),
     ),
     "olmoe": StandardRule(
@@ -100,9 +100,14 @@ MIXTURE_RULES: Mapping[str, StandardRule] = {
         qkv_bias="use_bias",
         out_bias="use_bias",
         mlp_bias="use_bias",
+        lm_head_bias="use_bias",
         # the correction of the router is a parameter here, a buffer elsewhere
         moe=MoeRule(
-            shared="experts", shared_key="moe_num_shared_experts", router_bias=True, sparse_layers=sparse_by_range
+            shared="experts",
+            shared_key="moe_num_shared_experts",
+            shared_bias="use_bias",
+            router_bias=True,
+            sparse_layers=sparse_by_range,
         ),
     ),
     "deepseek": StandardRule(
@@ -114,6 +119,7 @@ MIXTURE_RULES: Mapping[str, StandardRule] = {
         qkv_bias="attention_bias",
         out_bias="attention_bias",
         qk_norm="head",
+        window="from",
         moe=MoeRule(shared="experts", sparse_layers=sparse_after_first),
     ),
     "glm4_moe": StandardRule(

@@ -12,6 +12,7 @@ from estimator.engine.architecture.shape import (
     Shape,
     check_flags,
     layer_kinds,
+    listed_types,
     read_shape,
 )
 from estimator.engine.architecture.spec import (
@@ -215,7 +216,7 @@ def read_minimax_m3(fields: Fields) -> Architecture:
     layers = shape.layers
     sparse_config = fields.sub("sparse_attention_config")
     source = sparse_config if sparse_config is not None else fields
-    indexed = _m3_indexed(source, layers)
+    indexed = _m3_indexed(fields, source, layers)
     keys = [_Key(AttentionKind.FULL, flag) for flag in sparse_after_first(fields, layers)]
     pairs = list(zip(keys, indexed, strict=True))
     heads = source.whole("sparse_num_index_heads", "index_n_heads", high=MAX_COUNT, default=4)
@@ -254,12 +255,17 @@ def read_minimax_m3(fields: Fields) -> Architecture:
     return replace(architecture, warnings=(*architecture.warnings, note))
 
 
-def _m3_indexed(source: Fields, layers: int) -> list[bool]:
-    """For each layer whether it has a block index."""
+def _m3_indexed(fields: Fields, source: Fields, layers: int) -> list[bool]:
+    """For each layer whether it has a block index: by type or by flag; none where the file says neither."""
+    types = listed_types(fields, layers, "layer_types")
+    if types is not None:
+        if not set(map(str, types)) <= {"minimax_m3_sparse", "full_attention"}:
+            raise fields.error("layer_types", "may hold only minimax_m3_sparse and full_attention")
+        return [entry == "minimax_m3_sparse" for entry in types]
     listed = source.sequence("sparse_attention_freq", at_least=layers)
     if listed is not None:
         return check_flags(source, "sparse_attention_freq", listed)
-    return [layer >= 3 for layer in range(layers)]
+    return [False] * layers
 
 
 def per_layer_readers() -> dict[str, Callable[[Fields], Architecture]]:

@@ -29,6 +29,7 @@ class MoeRule:
     shared_gate: bool = False
     router_bias: bool = False
     expert_bias: bool = False
+    shared_bias: Switch = False
     router: str = "gate"
     prefix: str = "mlp"
     sparse_layers: Callable[[Fields, int], Sequence[bool]] | None = None
@@ -40,6 +41,7 @@ class StandardRule:
 
     `norms` counts the full-width norms of a block; `norm_width` is 1, or 2 when norms have a bias (0: no parameters).
     `qk_norm`: "" none, "head" (one of head_dim each), "width" (over the whole projection), "per_head" (a row a head).
+    `qk_norm_width` is 2 when those norms have a bias; `activation_scalars` counts learned numbers of an activation.
     `positions` is the key of a learned position table with `position_offset` extra rows.
     """
 
@@ -51,6 +53,8 @@ class StandardRule:
     norm_width: int = 1
     qk_norm: str = ""
     qk_norm_if: str = ""
+    qk_norm_width: int = 1
+    activation_scalars: int = 0
     sinks: bool = False
     window: str = "none"
     window_interval: int = 0
@@ -131,7 +135,8 @@ class _BlockReader:
             layer.vector(Component.ATTENTION, shape.heads)
         layer.norms += rule.norms * norm_elements(rule, shape.hidden)
         if rule.qk_norm and (not rule.qk_norm_if or fields.flag(rule.qk_norm_if)):
-            add_query_key_norm(layer, rule.qk_norm, attention)
+            add_query_key_norm(layer, rule.qk_norm, attention, rule.qk_norm_width)
+        layer.vector(Component.MLP, rule.activation_scalars)
         if is_sparse and rule.moe is not None:
             add_moe(layer, fields, rule.moe, shape.hidden, gated=rule.gated)
         else:
@@ -166,6 +171,7 @@ def add_moe(layer: LayerBuilder, fields: Fields, rule: MoeRule, hidden: int, *, 
         bias=rule.expert_bias,
         router_bias=rule.router_bias,
         shared_gate=rule.shared_gate,
+        shared_bias=switch(fields, rule.shared_bias),
         prefix=rule.prefix,
         router=rule.router,
     )
