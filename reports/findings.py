@@ -23,15 +23,16 @@ Finding = dict[str, Any]
 
 def find(rows: Path, inputs: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
     """Summary and findings of the rows of a version."""
-    with tables.connect() as connection:
+    with tables.connect(threads=2) as connection:
         connection.execute(
-            "CREATE TEMP TABLE ok AS SELECT row_index, model, workload, gpu, engine, precision, parallelism, tp, gpus, "
-            "batch_size, fits, effective_concurrency, tokens_per_s_total_mid AS total, "
+            "CREATE TEMP TABLE every AS SELECT row_index, model, workload, gpu, engine, precision, parallelism, tp, "
+            "gpus, batch_size, fits, effective_concurrency, tokens_per_s_total_mid AS total, "
             "tokens_per_s_per_user_mid AS per_user, tokens_per_s_per_gpu_mid AS per_gpu, tpot_s_mid AS tpot, "
-            "CAST(cost_per_mtok_output_mid AS DOUBLE) AS cost, meets_slo "
+            "CAST(cost_per_mtok_output_mid AS DOUBLE) AS cost, meets_slo, "
+            "coalesce(weights_bytes, 0) + coalesce(kv_cache_bytes, 0) AS held_bytes "
             f"FROM {tables.source(rows)} WHERE status = 'ok'"
         )
-        summary = _summary(connection, rows)
+        summary = _summary(connection, rows) | _cover(connection)
         with_slo = bool(inputs.get("slo"))
         found: list[Finding] = []
         for kind, query, text in _QUERIES:
@@ -47,7 +48,7 @@ def _summary(connection: duckdb.DuckDBPyConnection, rows: Path) -> dict[str, Any
     counts = dict(connection.execute(f"SELECT status, count(*) FROM {tables.source(rows)} GROUP BY 1").fetchall())
     best = (
         connection.execute(
-            "SELECT max(total), max(per_user), max(per_gpu), min(cost), count(*) FILTER (WHERE meets_slo) FROM ok"
+            "SELECT max(total), max(per_user), max(per_gpu), min(cost), count(*) FILTER (WHERE meets_slo) FROM every"
         ).fetchone()
         or (None,) * 5
     )
@@ -61,6 +62,18 @@ def _summary(connection: duckdb.DuckDBPyConnection, rows: Path) -> dict[str, Any
         "max_tokens_per_s_per_user_mid": best[1],
         "max_tokens_per_s_per_gpu_mid": best[2],
     }
+
+
+def _cover(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Puts the rows of the first MAX_GROUPS groups before the queries; how many groups there are and how many of it."""
+    connection.execute(
+        f"CREATE TEMP TABLE looked_at AS SELECT {_GROUP}, min(row_index) AS first_row FROM every GROUP BY ALL "
+        f"ORDER BY first_row LIMIT {MAX_GROUPS}"
+    )
+    counted = connection.execute(f"SELECT count(*) FROM (SELECT DISTINCT {_GROUP} FROM every)").fetchone() or (0,)
+    narrowed = f" SEMI JOIN looked_at USING ({_GROUP})" if counted[0] > MAX_GROUPS else ""
+    connection.execute(f"CREATE TEMP VIEW ok AS SELECT every.* FROM every{narrowed}")
+    return {"groups": counted[0], "groups_with_findings": min(counted[0], MAX_GROUPS)}
 
 
 def _largest(_with_slo: bool) -> str:
@@ -88,31 +101,40 @@ def _knee(_with_slo: bool) -> str:
     return (
         f"WITH best AS (SELECT {_CONFIGURATION} FROM (SELECT *, row_number() OVER (PARTITION BY {_GROUP} "
         f"ORDER BY per_gpu DESC NULLS LAST, row_index) AS place FROM ok) WHERE place = 1), "
-        f"steps AS (SELECT ok.*, lead(total) OVER w AS next_total, lead(batch_size) OVER w AS next_batch "
+        f"steps AS (SELECT ok.*, lead(total) OVER w AS next_total, lead(batch_size) OVER w AS next_batch, "
+        f"lead(row_index) OVER w AS next_row "
         f"FROM ok JOIN best USING ({_CONFIGURATION}) "
         f"WINDOW w AS (PARTITION BY {_CONFIGURATION} ORDER BY batch_size, row_index)), "
         "knees AS (SELECT *, row_number() OVER (PARTITION BY model, workload ORDER BY batch_size, row_index) AS place "
         "FROM steps WHERE next_batch > batch_size AND total > 0 AND next_total > 0 "
         f"AND ln(next_total / total) / ln(next_batch::DOUBLE / batch_size) < {_HALF}) "
-        f"SELECT row_index, NULL AS other FROM knees WHERE place = 1 ORDER BY row_index LIMIT {MAX_GROUPS}"
+        f"SELECT row_index, next_row AS other FROM knees WHERE place = 1 ORDER BY row_index LIMIT {MAX_GROUPS}"
     )
 
 
 def _quantisation(_with_slo: bool) -> str:
-    """Settings equal but for precision: the smallest batch at which a later one is no faster than the first."""
+    """Settings equal but for precision: from which batch on one that holds fewer bytes is no faster than the widest.
+
+    "From which on" is over the batches of the report: no larger one of that setting is faster again.
+    """
     same = '"model", "workload", "gpu", "engine", "parallelism"'
     return (
-        f"WITH base AS (SELECT *, first_value(precision) OVER (PARTITION BY {same} ORDER BY row_index) AS first "
-        "FROM ok), pairs AS (SELECT b.row_index, a.row_index AS other, b.model, b.workload, row_number() OVER "
-        "(PARTITION BY b.model, b.workload ORDER BY b.batch_size, b.row_index) AS place FROM base b JOIN base a "
-        f"USING ({same}, batch_size) WHERE a.precision = a.first AND b.precision <> b.first AND b.total <= a.total) "
-        f"SELECT row_index, other FROM pairs WHERE place = 1 ORDER BY row_index LIMIT {MAX_GROUPS}"
+        f"WITH based AS (SELECT *, first_value(row_index) OVER w AS widest, first_value(total) OVER w AS widest_total, "
+        f"first_value(held_bytes) OVER w AS widest_bytes FROM ok "
+        f"WINDOW w AS (PARTITION BY {same}, batch_size ORDER BY held_bytes DESC, row_index)), "
+        "pairs AS (SELECT *, max(CASE WHEN total > widest_total THEN batch_size END) OVER "
+        f"(PARTITION BY {same}, precision) AS last_faster FROM based WHERE held_bytes < widest_bytes), "
+        "ends AS (SELECT row_index, widest AS other, row_number() OVER "
+        "(PARTITION BY model, workload ORDER BY batch_size, row_index) AS place FROM pairs "
+        "WHERE total <= widest_total AND (last_faster IS NULL OR batch_size > last_faster)) "
+        f"SELECT row_index, other FROM ends WHERE place = 1 ORDER BY row_index LIMIT {MAX_GROUPS}"
     )
 
 
 def _tensor_parallel(_with_slo: bool) -> str:
     """Per configuration but for parallelism: the first step of TP that speeds one user up by less than a tenth."""
-    same = '"model", "workload", "gpu", "engine", "precision", "batch_size"'
+    rest = "regexp_replace(parallelism, '^tp[0-9]+', '')"
+    same = f'"model", "workload", "gpu", "engine", "precision", "batch_size", {rest}'
     return (
         f"WITH steps AS (SELECT *, lag(per_user) OVER w AS before, lag(row_index) OVER w AS other, "
         f"lag(tp) OVER w AS fewer FROM ok WINDOW w AS (PARTITION BY {same} ORDER BY tp, row_index)), "
@@ -126,10 +148,13 @@ def _text_largest(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
     return _("The largest batch that fits is %(batch)s on %(gpu)s.") % {"batch": row["batch_size"], "gpu": row["gpu"]}
 
 
-def _text_knee(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
-    return _("On %(gpu)s the next step beyond batch %(batch)s gains less than half of its growth in throughput.") % {
+def _text_knee(row: dict[str, Any], other: dict[str, Any] | None) -> str:
+    return _(
+        "On %(gpu)s the step from batch %(batch)s to %(next)s gains less than half of its growth in throughput."
+    ) % {
         "gpu": row["gpu"],
         "batch": row["batch_size"],
+        "next": other["batch_size"] if other else "",
     }
 
 
@@ -160,8 +185,10 @@ def _text_quantisation(row: dict[str, Any], other: dict[str, Any] | None) -> str
 
 
 def _text_tensor_parallel(row: dict[str, Any], other: dict[str, Any] | None) -> str:
-    return _("On %(gpu)s, going from TP %(fewer)s to TP %(more)s speeds one user up by less than a tenth.") % {
+    text = _("On %(gpu)s at batch %(batch)s, TP %(more)s instead of %(fewer)s speeds a user up by less than a tenth.")
+    return text % {
         "gpu": row["gpu"],
+        "batch": row["batch_size"],
         "fewer": other["tp"] if other else "",
         "more": row["tp"],
     }

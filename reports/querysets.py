@@ -11,6 +11,22 @@ if TYPE_CHECKING:
     from reports.models import Report  # noqa: F401  only the type checker reads the name
 
 
+class HasTag(models.Func):
+    """Whether a JSON list holds a text; Django's `contains` does not know SQLite."""
+
+    output_field = models.BooleanField()
+    arity = 2
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """By the entries of the list."""
+        template = "EXISTS (SELECT 1 FROM json_each(%(expressions)s))"
+        return self.as_sql(compiler, connection, template=template, arg_joiner=") WHERE json_each.value = (", **context)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """By the operator of jsonb for texts of a list."""
+        return self.as_sql(compiler, connection, template="(%(expressions)s::text)", arg_joiner=" ? ", **context)
+
+
 class ReportQuerySet(models.QuerySet["Report"]):
     """Reports narrowed to those a person may read."""
 
@@ -27,6 +43,10 @@ class ReportQuerySet(models.QuerySet["Report"]):
             | Q(pk__in=every.filter(shares__user=user).values("pk"))
             | Q(pk__in=every.filter(shares__group__in=user.groups.all()).values("pk"))
         )
+
+    def tagged(self, tag: str) -> Self:
+        """Those with exactly this tag."""
+        return self.filter(HasTag(models.F("tags"), models.Value(tag)))
 
     def live(self) -> Self:
         """Those not archived."""

@@ -95,7 +95,7 @@ def write_rows(rows: Rows, path: Path) -> None:
 def merge(parts: Sequence[Path], path: Path) -> None:
     """Put the parts together in the given order."""
     names = ", ".join(quoted(part) for part in parts)
-    with connect() as connection:
+    with connect(threads=2) as connection:
         connection.execute(
             f"COPY (SELECT * FROM read_parquet([{names}])) TO {quoted(path)} "
             "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)"
@@ -130,7 +130,7 @@ def content_sha256(path: Path, inputs: Any, snapshot: Any) -> str:
     """
     digest = hashlib.sha256()
     digest.update(canonical.dumps({"inputs": inputs, "snapshot": snapshot}))
-    with connect() as connection:
+    with connect(threads=2) as connection:
         for column in COLUMNS:
             digest.update(f"\n{column.name}:{column.kind}\n".encode())
             if column.kind is ColumnKind.TEXT:

@@ -57,11 +57,10 @@ class ReportsCollection(ReportsView):
         if ordering.removeprefix("-") not in ORDERINGS:
             detail = _("Must be one of %(allowed)s, with - for descending.") % {"allowed": ", ".join(ORDERINGS)}
             raise InvalidRequest(errors=[FieldError(code="not_supported", detail=detail, parameter="ordering")])
-        reports = list(query.order_by(ordering, "pk"))
         if tag := request.query_params.get("tag"):
-            reports = [report for report in reports if tag in report.tags]
-        shown = reports[page.offset : page.offset + page.size]
-        return paged(request, page, len(reports), selectors.report_dicts(shown, request.user))
+            query = query.tagged(tag)
+        shown = list(query.order_by(ordering, "pk")[page.offset : page.offset + page.size])
+        return paged(request, page, query.count(), selectors.report_dicts(shown, request.user))
 
     def post(self, request: Request) -> Response:
         """Order a report: stored at once, computed by workers."""

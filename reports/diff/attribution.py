@@ -49,10 +49,17 @@ def attribute(
     snapshot = copy.deepcopy(dict(old.snapshot))
     steps: list[tuple[str, Values]] = [("estimator", _evaluate(old, snapshot, rows))]
     for cause in causes:
-        if cause.old is None or cause.new is None or not _touches(cause, rows):
+        if not _touches(cause, rows):
             continue
-        place = snapshot.setdefault("prices", {}) if cause.kind == PRICE else snapshot["facts"][cause.kind]
-        place[cause.slug] = dict(cause.new)
+        if cause.kind == PRICE:  # a price that came or went is its own cause
+            prices = snapshot.setdefault("prices", {})
+            prices.pop(cause.slug, None)
+            if cause.new is not None:
+                prices[cause.slug] = dict(cause.new)
+        elif cause.old is None or cause.new is None:
+            continue  # a row that only one version used came or went with the inputs
+        else:
+            snapshot["facts"][cause.kind][cause.slug] = dict(cause.new)
         steps.append((cause.label, _evaluate(old, snapshot, rows)))
     steps.append(("inputs", target))
     return [_amounts(number, stored, steps) for number in range(len(pairs))]
@@ -64,7 +71,9 @@ def _touches(cause: RowCause, rows: Sequence[dict[str, Any]]) -> bool:
 
 
 def _evaluate(old: ReportVersion, snapshot: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Values:
-    sweep = sweeps.load(old.inputs, snapshot)
+    # The batches are those of the rows: "max" need not be worked out for the whole sweep.
+    inputs = dict(old.inputs) | {"sweep": dict(old.inputs["sweep"]) | {"batch_sizes": [1]}}
+    sweep = sweeps.load(inputs, snapshot)
     points = [sweep.point_of(row) for row in rows]
     if any(point is None for point in points):
         raise ResolutionError([])

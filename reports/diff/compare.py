@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from estimator.engine.errors import EngineError
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.resolvers.issues import ResolutionError
 from estimator.services.sweep_columns import KEY_COLUMNS
@@ -51,7 +52,7 @@ def _attributed(
         return [], None
     try:
         return list(attribution.attribute(old, pairs, causes)), None
-    except ResolutionError:
+    except (ResolutionError, EngineError, LookupError, TypeError, ValueError):  # inputs of another release
         return [None] * len(pairs), "old_inputs_cannot_be_resolved_by_this_estimator"
 
 

@@ -325,3 +325,10 @@ def test_lists_and_polls_cost_few_queries(api, ana, make_report, django_assert_m
 def test_the_published_schema_describes_the_document(api, ana):
     schema = api(ana).get(f"{URL}document-schema/").json()
     assert schema["$schema"].endswith("2020-12/schema")
+
+
+def test_reports_are_found_by_a_whole_tag_with_any_characters(api, ana, make_report):
+    make_report(ana, tags=["h100", 'q"uote', "100%"])
+    make_report(ana, tags=["h1000"])
+    for tag, count in (("h100", 1), ("h10", 0), ('q"uote', 1), ("100%", 1), ("%", 0), ("' or 1=1", 0)):
+        assert api(ana).get("/api/v1/reports/", {"tag": tag}).json()["count"] == count, tag

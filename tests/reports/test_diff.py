@@ -130,3 +130,22 @@ def test_the_comparison_as_json_csv_and_page(api, ana, make_report):
     assert pages.as_csv(document).decode() == text
     assert api(ana).get(url, {"from": 1}).status_code == 400
     assert api(ana).get(url, {"from": 1, "to": 9}).status_code == 404
+
+
+def test_a_price_that_went_is_its_own_cause(api, ana, make_report):
+    version = make_report(ana)
+    pricing = {"currency": "CHF"}  # no offer of the catalog is in francs
+    new = rebuilt(api, ana, version, {"pricing": pricing})
+    difference = diff.compare(version, new)
+    causes = {c["cause"] for e in difference["moved"] for c in e["causes"]}
+    assert causes == {"price:h100-sxm5-80gb", "price:a100-sxm4-80gb"}
+
+
+def test_inputs_of_another_release_are_compared_without_amounts(api, ana, make_report, monkeypatch):
+    version = make_report(ana)
+    edit_gpu(memory_bandwidth_bytes_per_s=3.0e12)
+    new = rebuilt(api, ana, version)
+    version.inputs["sweep"].pop("engines")
+    difference = diff.compare(version, new)
+    assert difference["amounts"]["given"] is False
+    assert difference["catalog"]
