@@ -169,7 +169,10 @@ class ServingConstants:
 class LlamaCppConstants:
     """Constants of the llama.cpp class: single stream, layers split over GPUs (03-engine 1.5).
 
-    The share of bandwidth that weight reads reach is `eta / (1 + BW / bw0)`, apart for 16-bit and 4-bit files.
+    The share of bandwidth that weight reads reach is `eta / (1 + BW / bw0)`, apart for 16-bit and 4-bit files; with
+    `eta_of_kernels` eta multiplies the share that measured 16-bit kernels of the GPU's family reach (not on Apple).
+    A prompt reaches `efficiency / (1 + P / prefill_turning_flops_per_s)` of the peak P (0: no turning), and moves
+    `prefill_activation_bytes` per token, hidden element and layer besides.
     `prefill_score_bytes` is the traffic of one attention score of a prompt where attention is not one fused kernel.
     """
 
@@ -190,6 +193,9 @@ class LlamaCppConstants:
     prefill_micro_batch_tokens: int = 512
     split_prefill_exponent: float = 0.8
     prefill_score_bytes: float = 0.0
+    prefill_turning_flops_per_s: float = 0.0
+    prefill_activation_bytes: float = 0.0
+    eta_of_kernels: bool = False
 
     def __post_init__(self) -> None:
         for name in ("eta_16bit", "eta_4bit", "apple_eta_factor", "kv_bandwidth_efficiency"):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,27 @@ from estimator.validation import shipped
 
 # Constants of the reference calibration that were kept: fitted on an earlier cut of the rows, by the founders.
 REFERENCE_FITTED = 31
+# Before: the reference's constants; shares of bandwidth and peak brought into the form with the family's share.
+_LLAMA_CPP_BEFORE = MappingProxyType(
+    {
+        "eta_16bit": 1.8,
+        "bw0_16bit_bytes_per_s": 1.3e12,
+        "eta_4bit": 1.6,
+        "bw0_4bit_bytes_per_s": 1.9e12,
+        "layer_s_cuda": 1e-4,
+        "layer_s_apple": 1.9e-4,
+        "apple_eta_factor": 1.3,
+        "kv_bandwidth_efficiency": 0.35,
+        "split_hop_s": 1.6e-4,
+        "prefill_efficiency_16bit": 0.6,
+        "prefill_efficiency_4bit": 0.5,
+        "apple_prefill_factor": 1.2,
+        "prefill_layer_s": 1.5e-4,
+        "split_prefill_exponent": 0.8,
+        "prefill_score_bytes": 10.0,
+        "prefill_turning_flops_per_s": 6e14,
+    }
+)
 _ONLINE = ("vllm-0.19", "vllm-0.11", "sglang-0.5", "tensorrt-llm-1", "nim")
 
 
@@ -77,10 +99,13 @@ def _profiles() -> Iterator[Fitted]:
     yield _of_profile(_ONLINE, "burst_per_sequence_s", before=0.0, sigma=1.0, step=0.002)
     for slug in ("tensorrt-llm-0-2024", "tensorrt-llm-0"):
         yield _of_profile((slug,), "unshared_kv_reads", before=0.0, sigma=1.0, step=0.2)
+    for field, before in _LLAMA_CPP_BEFORE.items():
+        yield _of_profile(("llama.cpp",), field, before=before, sigma=0.5)
 
 
 def _of_profile(slugs: tuple[str, ...], field: str, *, before: float, sigma: float, step: float = 0.0) -> Fitted:
-    now = float(getattr(shipped.profile(slugs[0]).serving, field))
+    profile = shipped.profile(slugs[0])
+    now = float(getattr(profile.serving or profile.llama_cpp, field))
     return Fitted(
         name=f"{slugs[0]} {field}", before=before, now=now, sigma=sigma, step=step, profiles=slugs, field=field
     )
@@ -92,21 +117,24 @@ def constants_at(
     """The operators and profiles with these shifts in place of the shipped values."""
     factors = dict(DEFAULT_OPERATORS.kernel_factors)
     fields: dict[str, float] = {}
-    serving: dict[str, dict[str, float]] = {}
+    changed: dict[str, dict[str, float]] = {}
     for constant, shift in zip(constants, shifts, strict=True):
         value = constant.value(float(shift))
         factors |= dict.fromkeys(constant.kernel_factors, value)
         for slug in constant.profiles:
-            serving.setdefault(slug, {})[constant.field] = _allowed(constant.field, value)
+            changed.setdefault(slug, {})[constant.field] = _allowed(constant.field, value)
         if constant.field and not constant.profiles:
             fields[constant.field] = value
     operators = replace(DEFAULT_OPERATORS, kernel_factors=MappingProxyType(factors), **fields)
 
     def profile(slug: str) -> EngineProfile:
         base = shipped.profile(slug)
-        if slug not in serving or base.serving is None:
+        values: dict[str, Any] = dict(changed.get(slug, {}))
+        if not values:
             return base
-        return replace(base, serving=replace(base.serving, **serving[slug]))  # type: ignore[arg-type]
+        if base.llama_cpp is not None:
+            return replace(base, llama_cpp=replace(base.llama_cpp, **values))
+        return replace(base, serving=replace(base.serving, **values) if base.serving else None)
 
     return operators, profile
 

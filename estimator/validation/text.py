@@ -52,7 +52,7 @@ def _facts(table: AccuracyTable) -> list[str]:
     lines += [f"Left out by rule `{rule.rule}`: {rule.rows} rows. {rule.reason}" for rule in table.rules]
     lines += [f"Not answered ({reason}): {count} rows." for reason, count in table.not_answered]
     lines.append(
-        f"Constants fitted on these rows: {len(table.fitted)}, one per kernel class or engine, none per model or row; "
+        f"Constants fitted on these rows: {len(table.fitted)}, each of a kernel class or engine, none per row; "
         f"{table.fitted_before} more come from the reference calibration."
     )
     lines.append(f"Rows expected to be faster than the ceiling: {table.beats_ceiling}.")

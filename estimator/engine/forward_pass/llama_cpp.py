@@ -9,6 +9,7 @@ import numpy as np
 
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.forward_pass.flops import active_parameters
+from estimator.engine.forward_pass.kernel_tables import GEMM_ROWS, NEAREST_FAMILY
 from estimator.engine.forward_pass.kernels import sixteen_bit_peak, weight_format
 from estimator.engine.forward_pass.traffic import RankLayout
 from estimator.engine.specs import Gpu, LlamaCppConstants, Precision
@@ -47,23 +48,16 @@ def read_bytes(architecture: Architecture, precision: Precision, gpu: Gpu) -> fl
 def fold_llama_cpp(
     architecture: Architecture, layout: RankLayout, gpu: Gpu, precision: Precision, constants: LlamaCppConstants
 ) -> LlamaCpp:
-    """Folds one key.
-
-    The share of bandwidth is `eta / (1 + BW / BW0)`, at most 1. Source: 03-engine 1.5.
-    """
+    """Folds one key. Source: 03-engine 1.5, with the family's kernels and the turning peak of `LlamaCppConstants`."""
     bandwidth = gpu.memory_bandwidth_bytes_per_s
     wide = weight_format(precision.weights, gpu).bytes_per_weight >= 1.0
-    eta = constants.eta_16bit if wide else constants.eta_4bit
-    turning = constants.bw0_16bit_bytes_per_s if wide else constants.bw0_4bit_bytes_per_s
     apple = gpu.kernel_family == "apple"
-    share = min(eta / (1.0 + bandwidth / turning) * (constants.apple_eta_factor if apple else 1.0), 1.0)
+    share = _bandwidth_share(gpu, constants, wide=wide)
     counts = active_parameters(architecture)
     layers = layout.layers
     gpus = layout.parallelism.gpus
     weights = read_bytes(architecture, precision, gpu)
-    peak = sixteen_bit_peak(gpu) * (constants.prefill_efficiency_16bit if wide else constants.prefill_efficiency_4bit)
-    peak *= constants.apple_prefill_factor if apple else 1.0
-    peak *= constants.geforce_prefill_factor if _GEFORCE.search(gpu.slug) else 1.0
+    peak = _prefill_flops_per_s(gpu, constants, wide=wide)
     cache = bandwidth * constants.kv_bandwidth_efficiency
     width = sum(group.layers * group.prefill_width for group in layout.caches)
     # Scores of a prompt pass through memory on CUDA builds of 2024; Apple's rows show no such cost.
@@ -76,13 +70,42 @@ def fold_llama_cpp(
         windows=tuple(group.read_window_tokens for group in layout.caches) or (inf,),
         cache_read_s=tuple(g.layers * g.read_bytes_per_token / cache for g in layout.caches) or (0.0,),
         prefill_fixed_s=layers * constants.prefill_layer_s,
-        prefill_token_s=2.0 * (counts.active_matrix - counts.head) / peak,
+        prefill_token_s=2.0 * (counts.active_matrix - counts.head) / peak
+        + layers * layout.hidden_size * constants.prefill_activation_bytes / bandwidth,
         prefill_square_s=2.0 * width / peak + score_s,
         gpus=float(gpus),
         micro_batch_tokens=float(constants.prefill_micro_batch_tokens),
         split_exponent=constants.split_prefill_exponent,
         read_bytes=weights,
     )
+
+
+def _bandwidth_share(gpu: Gpu, constants: LlamaCppConstants, *, wide: bool) -> float:
+    """Share of bandwidth of weight reads, at most 1: `eta / (1 + BW / BW0)` of what the family's kernels reach."""
+    eta = constants.eta_16bit if wide else constants.eta_4bit
+    turning = constants.bw0_16bit_bytes_per_s if wide else constants.bw0_4bit_bytes_per_s
+    family = gpu.kernel_family or ""
+    if family == "apple":
+        eta *= constants.apple_eta_factor
+    elif constants.eta_of_kernels:
+        rows = GEMM_ROWS.get(NEAREST_FAMILY.get(family, family), GEMM_ROWS["ampere_g"])
+        eta *= rows["bf16"].bandwidth_share if "bf16" in rows else GEMM_ROWS["ampere_g"]["bf16"].bandwidth_share
+    return min(eta / (1.0 + gpu.memory_bandwidth_bytes_per_s / turning), 1.0)
+
+
+def _prefill_flops_per_s(gpu: Gpu, constants: LlamaCppConstants, *, wide: bool) -> float:
+    """FLOP/s of a prompt's products: a share of the peak that falls as the peak grows.
+
+    Kernels of 2024 use Ampere's matrix instructions, which Hopper runs below its peak, and pieces of 512 tokens fill a
+    large GPU less.
+    """
+    peak = sixteen_bit_peak(gpu)
+    if _GEFORCE.search(gpu.slug):
+        peak *= constants.geforce_prefill_factor
+    reached = peak * (constants.prefill_efficiency_16bit if wide else constants.prefill_efficiency_4bit)
+    if constants.prefill_turning_flops_per_s > 0.0:
+        reached /= 1.0 + peak / constants.prefill_turning_flops_per_s
+    return reached * (constants.apple_prefill_factor if gpu.kernel_family == "apple" else 1.0)
 
 
 def llama_cpp_step_s(folded: LlamaCpp, context_tokens: Any) -> Any:

@@ -83,6 +83,31 @@ def test_multi_head_attention_has_nothing_to_share():
     assert step(1.0, shape=many) == pytest.approx(step(0.0, shape=many), rel=1e-12)
 
 
+def llama_cpp(constants, gpu=GPU):
+    shape = from_shape({**GQA, "L": 32})
+    return fold_llama_cpp(shape, rank_layout(shape, gpu, Precision(), Parallelism()), gpu, Precision(), constants)
+
+
+def test_weights_are_read_at_the_share_that_the_familys_kernels_reach():
+    constants = LlamaCppConstants(eta_16bit=2.74, bw0_16bit_bytes_per_s=0.67e12, eta_of_kernels=True)
+    for family, share in (("ampere", 0.76), ("hopper", 0.88), ("volta", 0.80), ("rdna3", 0.80)):
+        gpu = dataclasses.replace(GPU, kernel_family=family)
+        folded = llama_cpp(constants, gpu)
+        reached = folded.read_bytes / folded.weights_s
+        assert reached == pytest.approx(3.35e12 * 2.74 * share / (1 + 3.35 / 0.67), rel=1e-9)
+
+
+def test_a_prompt_reaches_less_of_a_larger_peak_and_moves_its_activations():
+    plain = LlamaCppConstants(prefill_efficiency_16bit=0.65)
+    turning = dataclasses.replace(plain, prefill_turning_flops_per_s=5e14)
+    peak = GPU.peak_flops_per_s["bf16"]
+    slower = llama_cpp(turning).prefill_token_s / llama_cpp(plain).prefill_token_s
+    assert slower == pytest.approx(1 + peak / 5e14, rel=1e-9)
+    moving = dataclasses.replace(plain, prefill_activation_bytes=28.0)
+    more = llama_cpp(moving).prefill_token_s - llama_cpp(plain).prefill_token_s
+    assert more == pytest.approx(32 * GQA["d"] * 28.0 / 3.35e12, rel=1e-9)
+
+
 def test_scores_of_a_long_prompt_pass_through_memory_on_cuda_but_not_on_apple():
     constants = LlamaCppConstants(prefill_score_bytes=10.0)
     shape = from_shape({**GQA, "L": 32})
