@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from estimator.engine.forward_pass.kernels import kernel_family
 from estimator.validation import shipped
 from estimator.validation.accuracy import Accuracy, by_group, metric_label
+from estimator.validation.components import Component, components
 from estimator.validation.coverage import Coverage, coverage
 from estimator.validation.fitted import REFERENCE_FITTED, Fitted, fitted_constants
 from estimator.validation.leave_out import LeftOut, stand_in
@@ -43,6 +44,7 @@ class AccuracyTable:
     coverage: tuple[Coverage, ...]
     memory: tuple[MemorySummary, ...]
     sections: tuple[Section, ...]
+    components: tuple[Component, ...]
     sources: tuple[Source, ...]
 
 
@@ -63,6 +65,7 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         coverage=coverage(stand_in(predictions, _without_model)),
         memory=summarise(score_memory(shipped.architecture, shipped.profile)),
         sections=tuple(_sections(core, predictions)),
+        components=components(),
         sources=tuple(s for s in read_sources() if s.key in {row.source for row in rows}),
     )
 

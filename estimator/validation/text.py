@@ -23,6 +23,7 @@ def as_text(table: AccuracyTable) -> str:
         parts.append(f"{section.title}\n{_aligned(lines)}")
     parts.append(f"{_COVERAGE}\n{_aligned([_COVERAGE_HEADINGS, *_coverage(table)])}")
     parts.append(f"{_MEMORY}\n{_aligned([_MEMORY_HEADINGS, *_memory(table)])}")
+    parts += [f"{part.title}\n{_aligned([part.headings, *part.lines])}" for part in table.components]
     parts.append(f"{_FITTED}\n{_aligned([_FITTED_HEADINGS, *_fitted(table)])}")
     return "\n\n".join(parts) + "\n"
 
@@ -34,6 +35,7 @@ def as_markdown(table: AccuracyTable) -> str:
         parts.append(f"## {section.title}\n\n{_pipes(HEADINGS, (cells(row) for row in section.rows))}")
     parts.append(f"## {_COVERAGE}\n\n{_pipes(_COVERAGE_HEADINGS, _coverage(table))}")
     parts.append(f"## {_MEMORY}\n\n{_pipes(_MEMORY_HEADINGS, _memory(table))}")
+    parts += [f"## {part.title}\n\n{part.note}\n\n{_pipes(part.headings, part.lines)}" for part in table.components]
     parts.append(f"## {_FITTED}\n\n{_pipes(_FITTED_HEADINGS, _fitted(table))}")
     parts.append("## Sources of the rows\n\n" + _pipes(("source", "where", "licence"), _sources(table)))
     return "\n".join(part.rstrip() + "\n" for part in parts)
