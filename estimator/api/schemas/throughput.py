@@ -28,6 +28,7 @@ from estimator.api.schemas.throughput_parts import (
 )
 from estimator.engine.codes import Binding, Reason
 from estimator.engine.forward_pass.roofline import added, ridge_flops_per_byte
+from estimator.engine.serving.queue_table import VARIATIONS
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.words import speed_word
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -312,6 +313,9 @@ def _warnings(result: Throughput) -> list[str]:
         for doubt in result.prepared.doubts
     ]
     if result.workload.mode is WorkloadMode.OPEN_LOOP:
+        if result.workload.burstiness_cv > VARIATIONS[-1]:
+            beyond = _("Waits are known up to a burstiness_cv of %(most)g: those said here are of that, a lower bound.")
+            texts.append(beyond % {"most": VARIATIONS[-1]})
         return texts
     if result.waits_for == "cache":
         texts.append(_("More requests are in flight than fit into the KV cache; plan below 95 % of it."))

@@ -354,3 +354,11 @@ def test_the_first_token_of_a_static_batch_comes_before_its_last(ask, output, co
     ttft, tpot, e2e = (expected[name]["mid"] for name in ("ttft_s", "tpot_s", "e2e_s"))
     assert ttft + (output - 1) * tpot <= e2e * (1 + 1e-9)
     assert expected["ttft_s"]["high"] <= expected["e2e_s"]["high"] * (1 + 1e-9)
+
+
+def test_waits_beyond_the_simulated_burstiness_are_called_a_lower_bound(ask):
+    load = {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 200, "requests_per_s": 15}
+    within = ask(**REAL, workload=load | {"burstiness_cv": 4}).json()
+    beyond = ask(**REAL, workload=load | {"burstiness_cv": 10}).json()
+    assert not any("lower bound" in text for text in within["warnings"])
+    assert any("lower bound" in text for text in beyond["warnings"])
