@@ -182,14 +182,15 @@ def _ledger(head: dict[str, Any]) -> dict[str, Any]:
         ("unmanaged_bytes", _("unmanaged")),
         ("slack_bytes", _("slack")),
     )
-    seen: dict[str, list[float]] = {}
+    seen: dict[tuple[str, ...], list[float]] = {}
     for entry in head["findings"]:
         row = entry["row"]
         if row["memory_bytes"] is None or len(seen) >= 8:
             continue
-        label = f"{row['gpu']} · {row['precision']} · {row['parallelism']} · {row['batch_size']}"
-        seen.setdefault(label, [max(0.0, (row[name] or 0) / _GIB) for name, _label in terms])
+        lines = (row["gpu"], row["precision"], f"{row['parallelism']} · {row['batch_size']}")
+        seen.setdefault(lines, [max(0.0, (row[name] or 0) / _GIB) for name, _label in terms])
     return {
         "terms": [{"name": name, "label": label} for name, label in terms],
-        "rows": [{"label": label, "gib": values} for label, values in seen.items()],
+        # In lines, because one line is cut off on a telephone.
+        "rows": [{"lines": lines, "gib": values} for lines, values in seen.items()],
     }

@@ -39,7 +39,7 @@
     const callbacks = { label: (item) => `${item.dataset.label}: ${shown(item.parsed.x)} GiB` };
     const chart = { ...options(x, y, palette, { indexAxis: "y" }) };
     chart.plugins.tooltip = { callbacks };
-    charts.push(new Chart(canvas, { type: "bar", data: { labels: data.ledger.rows.map((row) => row.label), datasets }, options: chart }));
+    charts.push(new Chart(canvas, { type: "bar", data: { labels: data.ledger.rows.map((row) => row.lines), datasets }, options: chart }));
   };
   const draw = () => {
     while (charts.length) charts.pop().destroy();
