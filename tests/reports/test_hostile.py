@@ -211,3 +211,10 @@ def test_any_name_is_safe_in_every_file(api, ana, make_report, name):
             assert json.loads(content)["rows"][0]["workload"] == name[:80]
         if file_format == "html":
             assert b"<script>alert(1)" not in content
+
+
+def test_max_over_too_many_settings_is_refused_before_it_costs_minutes(api, ana, loaded_catalog, monkeypatch):
+    monkeypatch.setattr("estimator.services.sweeps.MAX_SETTINGS_UP_TO_FIT", 3)
+    response = api(ana).post("/api/v1/reports/", body(sweep={"batch_sizes": "max"}))
+    assert response.status_code == 400
+    assert "4 settings" in response.json()["errors"][0]["detail"]
