@@ -10,6 +10,9 @@ from collections.abc import Mapping
 _TEXT = """
 RefinedWeb tie_word_embeddings=true multi_query=true parallel_attn=true
 RefinedWebModel tie_word_embeddings=true multi_query=true parallel_attn=true
+afmoe vocab_size=200192 hidden_size=2048 intermediate_size=6144 moe_intermediate_size=1408 num_hidden_layers=32
+    num_dense_layers=1 num_attention_heads=16 head_dim=128 max_position_embeddings=16384 tie_word_embeddings=false
+    num_experts=64 num_experts_per_tok=6 num_shared_experts=2 global_attn_every_n_layers=4 sliding_window=1024
 apertus vocab_size=131072 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=65536 tie_word_embeddings=false
 aquila tie_word_embeddings=false
@@ -20,6 +23,8 @@ baichuan tie_word_embeddings=false
 bamba vocab_size=128000 tie_word_embeddings=false hidden_size=4096 intermediate_size=14336 num_hidden_layers=32
     num_attention_heads=32 num_key_value_heads=8 max_position_embeddings=262144 mamba_n_heads=128 mamba_d_head=auto
     mamba_n_groups=1 mamba_d_state=256 mamba_d_conv=4 mamba_expand=2 mamba_conv_bias=true
+bitnet vocab_size=128256 hidden_size=2560 intermediate_size=6912 num_hidden_layers=30 num_attention_heads=20
+    num_key_value_heads=5 max_position_embeddings=2048 tie_word_embeddings=false
 bloom vocab_size=250880 hidden_size=64 n_layer=2 n_head=8 tie_word_embeddings=true
 chatglm tie_word_embeddings=false add_qkv_bias=true
 code_llama vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
@@ -30,6 +35,8 @@ cohere vocab_size=256000 hidden_size=8192 intermediate_size=22528 num_hidden_lay
 cohere2 vocab_size=256000 hidden_size=8192 intermediate_size=22528 num_hidden_layers=40 num_attention_heads=64
     max_position_embeddings=8192 tie_word_embeddings=true sliding_window=4096
 cohere2_vision tie_word_embeddings=true
+cwm vocab_size=128256 hidden_size=6144 intermediate_size=21504 num_hidden_layers=64 num_attention_heads=48
+    num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false head_dim=128 sliding_window=8192
 dbrx d_model=2048 n_heads=16 n_layers=24 max_seq_len=2048 vocab_size=32000 tie_word_embeddings=false
 deepseek tie_word_embeddings=false
 deepseek_ref vocab_size=129280 hidden_size=4096 moe_intermediate_size=2048 num_hidden_layers=43
@@ -68,6 +75,10 @@ exaone vocab_size=102400 hidden_size=4096 intermediate_size=14336 num_hidden_lay
 exaone4 vocab_size=102400 hidden_size=4096 intermediate_size=16384 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=32 max_position_embeddings=2048 tie_word_embeddings=false sliding_window=4096
     sliding_window_pattern=4
+exaone_moe vocab_size=102400 hidden_size=4096 intermediate_size=16384 num_hidden_layers=32 num_attention_heads=32
+    num_key_value_heads=32 max_position_embeddings=2048 tie_word_embeddings=false sliding_window=4096
+    sliding_window_pattern=4 first_k_dense_replace=1 moe_intermediate_size=1024 num_experts=64 num_experts_per_tok=8
+    num_shared_experts=1
 falcon vocab_size=65024 hidden_size=4544 num_hidden_layers=32 num_attention_heads=71 multi_query=true
     parallel_attn=true max_position_embeddings=2048 tie_word_embeddings=true
 falcon_h1 vocab_size=128000 tie_word_embeddings=false hidden_size=4096 intermediate_size=14336 num_hidden_layers=32
@@ -118,6 +129,7 @@ glm_moe_dsa vocab_size=154880 hidden_size=6144 intermediate_size=12288 moe_inter
     kv_lora_rank=512 q_lora_rank=2048 qk_rope_head_dim=64 v_head_dim=256 qk_nope_head_dim=192 num_experts_per_tok=8
     max_position_embeddings=202752 tie_word_embeddings=false index_topk=2048 index_head_dim=128 index_n_heads=32
     head_dim=64 first_k_dense_replace=3
+gpt-sw3 vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 tie_word_embeddings=true
 gpt2 vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 tie_word_embeddings=true
 gpt_bigcode vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 multi_query=true
     tie_word_embeddings=true
@@ -131,6 +143,8 @@ gpt_oss num_hidden_layers=36 num_local_experts=128 vocab_size=201088 hidden_size
 gptj vocab_size=50400 n_positions=2048 n_embd=4096 n_layer=28 n_head=16 tie_word_embeddings=false
 granite vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false
+granite_swa vocab_size=100352 hidden_size=2560 intermediate_size=8192 num_hidden_layers=24 num_attention_heads=20
+    num_key_value_heads=4 max_position_embeddings=8192 tie_word_embeddings=true sliding_window=128
 granitemoe vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false num_local_experts=8 num_experts_per_tok=2
 granitemoehybrid vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32
@@ -149,12 +163,22 @@ hunyuan_v1_dense vocab_size=290943 hidden_size=4096 intermediate_size=11008 num_
     num_attention_heads=32 max_position_embeddings=2048 tie_word_embeddings=false
 hunyuan_v1_moe vocab_size=290943 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32
     num_attention_heads=32 max_position_embeddings=2048 tie_word_embeddings=false num_experts=1 moe_topk=1
+hy_v3 vocab_size=120832 hidden_size=4096 intermediate_size=13312 num_hidden_layers=80 num_attention_heads=64
+    first_k_dense_replace=1
+    num_key_value_heads=8 head_dim=128 max_position_embeddings=131072 tie_word_embeddings=false num_experts=192
+    num_experts_per_tok=8 num_shared_experts=1 moe_intermediate_size=1536
+hyperclovax vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false use_post_norm=true
 idefics3 tie_word_embeddings=false
 internlm bias=true tie_word_embeddings=false
 internlm2 bias=true tie_word_embeddings=false
 internlm3 vocab_size=128512 hidden_size=4096 intermediate_size=10240 num_hidden_layers=48 num_attention_heads=32
     num_key_value_heads=2 max_position_embeddings=32768 tie_word_embeddings=false head_dim=128
 internvl tie_word_embeddings=true
+iquestcoder vocab_size=76800 hidden_size=5120 intermediate_size=27648 num_hidden_layers=80 num_attention_heads=40
+    num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false head_dim=128
+jais2 vocab_size=150272 hidden_size=3328 intermediate_size=26624 num_hidden_layers=32 num_attention_heads=26
+    max_position_embeddings=8192 tie_word_embeddings=false attention_bias=true mlp_bias=true
 jamba vocab_size=65536 tie_word_embeddings=false hidden_size=4096 intermediate_size=14336 num_hidden_layers=32
     num_attention_heads=32 num_key_value_heads=8 max_position_embeddings=262144 num_experts_per_tok=2 num_experts=16
     expert_layer_period=2 expert_layer_offset=1 attn_layer_period=8 attn_layer_offset=4 mamba_d_state=16
@@ -192,6 +216,9 @@ mamba vocab_size=50280 hidden_size=768 state_size=16 num_hidden_layers=32 expand
     time_step_rank=auto tie_word_embeddings=true
 mamba2 num_heads=128 head_dim=64 vocab_size=32768 hidden_size=4096 state_size=128 num_hidden_layers=64 expand=2
     conv_kernel=4 n_groups=8 use_conv_bias=true time_step_rank=auto tie_word_embeddings=false
+mellum vocab_size=98304 hidden_size=2304 intermediate_size=7168 num_hidden_layers=28 num_attention_heads=32
+    num_key_value_heads=4 max_position_embeddings=131072 tie_word_embeddings=false sliding_window=1024
+    moe_intermediate_size=896 num_experts_per_tok=8 num_experts=64 head_dim=128
 mimo tie_word_embeddings=false
 mimo_v2_flash first_k_dense_replace=1 vocab_size=152576 hidden_size=4096 intermediate_size=16384 num_hidden_layers=48
     num_attention_heads=64
@@ -226,6 +253,10 @@ ministral3 vocab_size=131072 hidden_size=4096 intermediate_size=14336 num_hidden
 mistral vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false sliding_window=4096
 mistral3 spatial_merge_size=2 tie_word_embeddings=true
+mistral4 vocab_size=131072 hidden_size=4096 intermediate_size=12288 moe_intermediate_size=2048 num_hidden_layers=36
+    num_attention_heads=32 num_key_value_heads=32 n_shared_experts=1 n_routed_experts=128 kv_lora_rank=256
+    q_lora_rank=1024 qk_rope_head_dim=64 v_head_dim=128 qk_nope_head_dim=64 num_experts_per_tok=4
+    first_k_dense_replace=0 max_position_embeddings=1048576 tie_word_embeddings=false
 mixtral vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false num_experts_per_tok=2
     num_local_experts=8
@@ -305,11 +336,21 @@ qwen3_vl_moe_text vocab_size=151936 hidden_size=2048 intermediate_size=5632 num_
     decoder_sparse_step=1 moe_intermediate_size=1408 num_experts_per_tok=4 num_experts=60
 qwen3_vl_text vocab_size=151936 hidden_size=4096 intermediate_size=22016 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=32 head_dim=128 max_position_embeddings=128000
+sarvam_mla vocab_size=262144 hidden_size=4096 intermediate_size=16384 moe_intermediate_size=2048
+    num_hidden_layers=32 num_attention_heads=64 n_shared_experts=1 n_routed_experts=128 kv_lora_rank=512
+    qk_rope_head_dim=64 v_head_dim=128 qk_nope_head_dim=128 num_experts_per_tok=8 first_k_dense_replace=1
+    max_position_embeddings=4096 tie_word_embeddings=false
+sarvam_moe vocab_size=262144 hidden_size=4096 intermediate_size=8192 num_hidden_layers=19 num_attention_heads=64
+    num_key_value_heads=4 max_position_embeddings=131072 tie_word_embeddings=false moe_intermediate_size=1024
+    num_experts_per_tok=6 n_shared_experts=1 n_routed_experts=128 first_k_dense_replace=1 use_qk_norm=true head_dim=64
 seed_oss vocab_size=155136 hidden_size=4096 intermediate_size=27648 num_hidden_layers=64 num_attention_heads=80
     num_key_value_heads=8 max_position_embeddings=524288 tie_word_embeddings=false attention_bias=true head_dim=128
 smollm3 vocab_size=128256 hidden_size=2048 intermediate_size=11008 num_hidden_layers=36 num_attention_heads=16
     num_key_value_heads=4 max_position_embeddings=32768 no_rope_layer_interval=4 tie_word_embeddings=true
 smolvlm tie_word_embeddings=false
+solar_open vocab_size=196608 hidden_size=4096 num_hidden_layers=48 num_attention_heads=64 num_key_value_heads=8
+    max_position_embeddings=131072 tie_word_embeddings=false moe_intermediate_size=1280 num_experts_per_tok=8
+    n_shared_experts=1 n_routed_experts=128 head_dim=128
 stablelm vocab_size=50304 intermediate_size=6912 hidden_size=2560 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=32 max_position_embeddings=4096 tie_word_embeddings=false
 starcoder2 vocab_size=49152 hidden_size=3072 intermediate_size=12288 num_hidden_layers=30 num_attention_heads=24
@@ -322,6 +363,9 @@ vaultgemma vocab_size=256000 hidden_size=2304 intermediate_size=9216 num_hidden_
     num_key_value_heads=4 head_dim=256 max_position_embeddings=8192 tie_word_embeddings=true sliding_window=4096
 xverse tie_word_embeddings=false
 yi tie_word_embeddings=false
+youtu vocab_size=128256 hidden_size=2048 intermediate_size=6144 num_hidden_layers=32 num_attention_heads=16
+    num_key_value_heads=16 kv_lora_rank=512 q_lora_rank=1536 qk_rope_head_dim=64 v_head_dim=128 qk_nope_head_dim=128
+    max_position_embeddings=131072 tie_word_embeddings=true
 zamba2 vocab_size=32000 max_position_embeddings=4096 hidden_size=2560 num_hidden_layers=54 mamba_d_state=64
     mamba_d_conv=4 mamba_expand=2 mamba_ngroups=1 n_mamba_heads=8 use_conv_bias=true num_attention_heads=32
     num_mem_blocks=1 adapter_rank=128 tie_word_embeddings=true

@@ -133,8 +133,8 @@ def window_layers(fields: Fields, layers: int, pattern: str, implicit_interval: 
         pattern: which layers see a stated window where no list says it: `none`, `all`, `upper` (Qwen: with
             `use_sliding_window`, layers from `max_window_layers`), `from` (the same without the switch), `switched`
             (every layer, with the switch), `alternate` (Qwen2-MoE: with the switch, even layers before
-            `max_window_layers`), or `interval` (all but every n-th, n from `sliding_window_pattern`, else
-            `implicit_interval`).
+            `max_window_layers`), `leading` (all but the first of every n), or `interval` (all but the last of every
+            n, by `sliding_window_pattern`, else `implicit_interval`).
         implicit_interval: n where the family has no key for it.
 
     Returns:
@@ -152,6 +152,8 @@ def window_layers(fields: Fields, layers: int, pattern: str, implicit_interval: 
         return full
     if stated is not None:
         return stated
+    if pattern == "leading":
+        return [AttentionKind.WINDOW if layer % implicit_interval else AttentionKind.FULL for layer in range(layers)]
     if pattern in ("all", "switched"):
         return [AttentionKind.WINDOW] * layers
     if pattern in ("upper", "from", "alternate"):
@@ -166,13 +168,13 @@ def window_layers(fields: Fields, layers: int, pattern: str, implicit_interval: 
 
 def _interval_kinds(fields: Fields, layers: int, implicit_interval: int) -> list[AttentionKind]:
     """Kinds from `sliding_window_pattern`: a number n, or a text such as LLLG repeated over the layers."""
-    value = fields.raw("sliding_window_pattern", "_sliding_window_pattern")
+    names = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
+    value = fields.raw(*names)
     if isinstance(value, str):
         if not value or set(value) - {"L", "G"}:
             raise fields.error("sliding_window_pattern", "must be a number or a text of L and G")
         letters = [value[layer % len(value)] for layer in range(layers)]
         return [AttentionKind.FULL if letter == "G" else AttentionKind.WINDOW for letter in letters]
-    names = ("sliding_window_pattern", "_sliding_window_pattern")
     interval = fields.whole(*names, high=MAX_LAYERS, default=implicit_interval or layers + 1)
     return every_nth_full(layers, interval)
 

@@ -38,6 +38,23 @@ DENSE_RULES: Mapping[str, StandardRule] = {
     "yi": _LLAMA,
     "baichuan": StandardRule(),
     "granite": _LLAMA,
+    "iquestcoder": _LLAMA,
+    "cwm": StandardRule(mlp_bias="mlp_bias", window="leading", window_interval=4),
+    "granite_swa": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        mlp_bias="mlp_bias",
+        sinks=True,
+        window="leading",
+        window_interval=4,
+    ),
+    "hyperclovax": StandardRule(
+        qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", post_norms_if="use_post_norm"
+    ),
+    "bitnet": StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", sub_norms=True),
+    "jais2": StandardRule(
+        qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", gated=False, norm_width=2
+    ),
     "smollm3": StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", window="upper"),
     "arcee": StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", gated=False),
     # its activation has two learned scalars a layer
@@ -109,6 +126,7 @@ DENSE_RULES: Mapping[str, StandardRule] = {
     "phi": _PHI,
     "phi-msft": _PHI,
     "gpt2": _GPT2,
+    "gpt-sw3": _GPT2,
     "gpt_bigcode": _GPT2,
     # transformers and vLLM cache the full length although half the layers look at a window only
     "gpt_neo": StandardRule(

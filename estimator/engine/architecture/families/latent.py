@@ -213,7 +213,7 @@ def read_longcat(fields: Fields) -> Architecture:
 
 def latent_readers() -> dict[str, Callable[[Fields], Architecture]]:
     """A reader for each latent model type."""
-    plain = ("deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite", "minicpm3")
+    plain = ("deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite", "minicpm3", "mistral4", "youtu", "sarvam_mla")
     indexed = ("deepseek_v32", "glm_moe_dsa")
     return {
         **{name: partial(read_latent_model, family=name) for name in plain},

@@ -42,6 +42,19 @@ def sparse_by_range(fields: Fields, layers: int) -> Sequence[bool]:
     return [start <= layer <= last and (layer + 1) % interval == 0 for layer in range(layers)]
 
 
+def sparse_after_dense(fields: Fields, layers: int) -> Sequence[bool]:
+    """AFMoE's rule: dense before `num_dense_layers`."""
+    dense = fields.whole("num_dense_layers", low=0, high=MAX_LAYERS, default=0)
+    return [layer >= dense for layer in range(layers)]
+
+
+_GLM4_MOE = StandardRule(
+    qkv_bias="attention_bias",
+    qk_norm="head",
+    qk_norm_if="use_qk_norm",
+    moe=MoeRule(shared="experts", sparse_layers=sparse_after_first),
+)
+
 MIXTURE_RULES: Mapping[str, StandardRule] = {
     "mixtral": StandardRule(window="all", moe=MoeRule(width=("intermediate_size",), prefix="block_sparse_moe")),
     "qwen2_moe": StandardRule(
@@ -122,11 +135,45 @@ MIXTURE_RULES: Mapping[str, StandardRule] = {
         window="from",
         moe=MoeRule(shared="experts", sparse_layers=sparse_after_first),
     ),
-    "glm4_moe": StandardRule(
-        qkv_bias="attention_bias",
+    "glm4_moe": _GLM4_MOE,
+    "solar_open": _GLM4_MOE,
+    "sarvam_moe": _GLM4_MOE,
+    "exaone_moe": StandardRule(
         qk_norm="head",
-        qk_norm_if="use_qk_norm",
-        moe=MoeRule(shared="experts", sparse_layers=sparse_after_first),
+        window="interval",
+        window_interval=4,
+        moe=MoeRule(shared="experts", shared_key="num_shared_experts", sparse_layers=sparse_after_first),
+    ),
+    "hy_v3": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        mlp_bias="mlp_bias",
+        qk_norm="head",
+        moe=MoeRule(
+            shared="experts",
+            shared_key="num_shared_experts",
+            shared_bias="mlp_bias",
+            sparse_layers=sparse_after_first,
+        ),
+    ),
+    "mellum": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        qk_norm="head",
+        moe=MoeRule(sparse_layers=sparse_after_first),
+    ),
+    "afmoe": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        qk_norm="head",
+        norms=4,
+        output_gate=True,
+        window="interval",
+        window_interval=4,
+        # the correction of the router is a parameter here too
+        moe=MoeRule(
+            shared="experts", shared_key="num_shared_experts", router_bias=True, sparse_layers=sparse_after_dense
+        ),
     ),
     "minimax_m2": StandardRule(
         qk_norm="width",

@@ -41,6 +41,8 @@ class StandardRule:
 
     `norms` counts the full-width norms of a block; `norm_width` is 1, or 2 when norms have a bias (0: no parameters).
     `qk_norm`: "" none, "head" (one of head_dim each), "width" (over the whole projection), "per_head" (a row a head).
+    `post_norms_if` is the key that adds two norms to a block; `sub_norms` are norms before the output projections of
+    attention and MLP (BitNet); `output_gate` is a gate as wide as the queries on what attention gives.
     `qk_norm_width` is 2 when those norms have a bias; `activation_scalars` counts learned numbers of an activation.
     `positions` is the key of a learned position table with `position_offset` extra rows.
     """
@@ -50,6 +52,9 @@ class StandardRule:
     mlp_bias: Switch = False
     gated: bool = True
     norms: int = 2
+    post_norms_if: str = ""
+    sub_norms: bool = False
+    output_gate: bool = False
     norm_width: int = 1
     qk_norm: str = ""
     qk_norm_if: str = ""
@@ -133,7 +138,10 @@ class _BlockReader:
         add_attention(layer, attention, shape.hidden, qkv_bias=qkv_bias, out_bias=out_bias)
         if rule.sinks:
             layer.vector(Component.ATTENTION, shape.heads)
-        layer.norms += rule.norms * norm_elements(rule, shape.hidden)
+        if rule.output_gate:
+            layer.matrix("self_attn.gate_proj", shape.heads * shape.head_dim, shape.hidden, Component.ATTENTION)
+        norms = rule.norms + (2 if rule.post_norms_if and fields.flag(rule.post_norms_if) else 0)
+        layer.norms += norms * norm_elements(rule, shape.hidden)
         if rule.qk_norm and (not rule.qk_norm_if or fields.flag(rule.qk_norm_if)):
             add_query_key_norm(layer, rule.qk_norm, attention, rule.qk_norm_width)
         layer.vector(Component.MLP, rule.activation_scalars)
@@ -143,6 +151,8 @@ class _BlockReader:
             width_keys = rule.moe.dense_width if rule.moe is not None else ()
             width = read_mlp_width(fields, shape.hidden, *width_keys) // rule.mlp_width_divisor
             add_dense(layer, shape.hidden, width, gated=rule.gated, bias=switch(fields, rule.mlp_bias))
+            if rule.sub_norms:
+                layer.norms += shape.hidden + width
         return layer.group(1)
 
 
