@@ -22,6 +22,8 @@ Bools = npt.NDArray[np.bool_]
 _POINTS = 48
 _SEARCHED = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM)
 _LIMIT = 100_000.0
+# Times the stable rate at which every end of the band has a growing queue.
+_BEYOND = 10.0
 _SIDES = ("low", "mid", "high")
 
 
@@ -157,11 +159,20 @@ def _highest_closed(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: s
 
 
 def _highest_open(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
-    """Highest stable rate of arrivals whose times meet the targets."""
+    """Highest stable rate of arrivals whose times meet the targets.
+
+    The search runs on the model's own rates; a replica that yields `share` of them queues at `share` of each.
+    """
     ones = np.ones(1)
     stable = float(sweep.evaluate(rows_of(workload, ones, rate=ones))["max_stable_requests_per_s"][0])
-    if not np.isfinite(stable):
+    if not np.isfinite(stable) or stable <= 0.0:
         return None
+    beyond = sweep.evaluate(rows_of(workload, ones, rate=_BEYOND * stable * ones))
+    stable = float(beyond["requests_per_s_mid"][0])
+    at_most = float(beyond[f"requests_per_s_{RATE_SIDE[side]}"][0])
+    if side == "ceiling":
+        return at_most if bool(_within(beyond, slo, side, workload, percentile)[0]) else 0.0
+    share = at_most / stable
     low, high, best = 0.0, stable, 0.0
     for _ in range(3):
         points = np.linspace(low, high, _POINTS + 1)[1:]
@@ -173,6 +184,6 @@ def _highest_open(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str
         last = int(np.flatnonzero(inside)[-1])
         best = float(points[last])
         if last + 1 >= len(points):
-            return best
+            break
         low, high = best, float(points[last + 1])
-    return best
+    return best * share

@@ -111,7 +111,7 @@ def _band(triple: Triple) -> Band | None:
 def _concurrency(result: Throughput) -> ConcurrencyPart:
     figures = result.figures
     return ConcurrencyPart(
-        requested=figures.concurrency,
+        requested=None if result.workload.mode is WorkloadMode.OPEN_LOOP else figures.concurrency,
         effective=figures.effective_concurrency,
         decoding=figures.decoding_sequences,
         max_sequences=figures.max_sequences,

@@ -19,7 +19,7 @@ SpeedName = Literal["instant", "comfortable", "visibly_slow", "painful"]
 class ConcurrencyPart(ResponsePart):
     """Sequences asked for and admitted."""
 
-    requested: float = Field(description="Requests in flight asked for, count; 1 where the mode asks for none.")
+    requested: float | None = Field(description="Requests in flight asked for, count; null in open loop.")
     effective: float | None = Field(description="Sequences inside the engine, mean count; null when nothing fits.")
     decoding: float | None = Field(description="Of these, sequences that decode at a time, mean count.")
     max_sequences: float | None = Field(description="Most sequences of this length that cache and engine admit.")

@@ -35,7 +35,8 @@ def open_columns(
 ) -> Columns:
     """Columns of each row under open load; TTFT and end-to-end times are NaN where the queue grows.
 
-    The throughput is the rate itself while it is stable, and what the replica can serve beyond.
+    The throughput is the rate itself while it is stable, and beyond it what the replica can serve, with the band of
+    the most throughput; no end is above the ceiling's full places.
     """
     state = open_state(pace, load, places, requests_per_s, variation)
     grows = state.utilization >= 1.0
@@ -45,14 +46,19 @@ def open_columns(
     least, least_tpot, least_ttft = bounds.step, bounds.tpot_s, bounds.ttft_s
     full = places / step_floor(floor, micro_batch(places, pace.pipeline), load.context_tokens).time_s()
     columns = ceiling_columns(bounds, load, full, gpus=gpus)
-    served = np.minimum(served, full / load.output_tokens)
+    most = full / load.output_tokens
+    served = np.minimum(served, most)
+    stable = {
+        side: np.minimum(state.max_stable_requests_per_s * share, most)
+        for side, share in (("low", band.offline_high), ("mid", 1.0), ("high", band.offline_low))
+    }
     waits = np.where(grows[..., None], np.nan, state.waits_s)
     tpot = np.maximum(state.tpot_s, least_tpot)
     for side, first, each in band_sides(band):
         ttft_end = np.maximum((state.base_ttft_s + waits[..., 0]) * first, least_ttft)
         tpot_end = np.maximum(tpot * each, least_tpot)
         e2e = answer_time_s(ttft_end, tpot_end, load.output_tokens)
-        total = served * load.output_tokens
+        total = np.minimum(requests_per_s, stable[side]) * load.output_tokens
         columns |= metric_columns(ttft_end, tpot_end, e2e, total, load.output_tokens, gpus, side=side)
     for place, percentile in enumerate(PERCENTILES, start=1):
         columns[f"ttft_s_p{percentile}"] = np.maximum(state.base_ttft_s + waits[..., place], least_ttft)
