@@ -48,6 +48,7 @@ class _Scheme:
     kv_format: str | None = None
     single: Mapping[str, str] | None = None
     experts: str | None = None
+    groups: "tuple[tuple[_Kept, str], ...]" = ()
 
 
 def _scheme(settings: Mapping[str, Any], expert_dtype: object) -> _Scheme | None:
@@ -78,27 +79,46 @@ def _mxfp4(settings: Mapping[str, Any], method: str, kept: "_Kept") -> _Scheme:
     return _Scheme(method, "native", kept, experts="mxfp4")
 
 
-def _grouped(settings: Mapping[str, Any], method: str, kept: "_Kept") -> _Scheme:
-    """AWQ and GPTQ: bits and group size."""
+def _grouped(settings: Mapping[str, Any], method: str, kept: "_Kept") -> _Scheme | None:
+    """AWQ and GPTQ: bits and group size; widths other than 4 and 8 bits have no rule."""
     bits, group = settings.get("bits", settings.get("w_bit", 4)), settings.get("group_size", 128)
     if bits == 8:
         return _Scheme(method, "gptq_int8", kept)
-    if method.lower().startswith("gptq"):
+    if bits != 4:
+        return None
+    if group not in (32, 64) and method.lower().startswith("gptq"):
         return _Scheme(method, "gptq", kept)
     return _Scheme(method, {32: "int4_g32", 64: "int4_g64"}.get(group, "int4"), kept)
 
 
-def _bitsandbytes(settings: Mapping[str, Any], method: str, kept: "_Kept") -> _Scheme:
+def _bitsandbytes(settings: Mapping[str, Any], method: str, kept: "_Kept") -> _Scheme | None:
     if settings.get("load_in_8bit"):
         return _Scheme(method, "int8_bnb", kept)
+    if not settings.get("load_in_4bit", True):
+        return None
     return _Scheme(method, "nf4_double" if settings.get("bnb_4bit_use_double_quant") else "nf4", kept)
 
 
 def _compressed(settings: Mapping[str, Any], method: str, kept: "_Kept") -> _Scheme | None:
-    """compressed-tensors: the first group of `config_groups` that quantises weights."""
-    weights = _group_weights(settings)
-    if weights is None:
+    """compressed-tensors: the format of `config_groups`, or one for each group where they differ."""
+    groups = [
+        (_texts(group.get("targets")), _compressed_format(group["weights"]))
+        for group in _groups(settings)
+        if isinstance(group.get("weights"), Mapping)
+    ]
+    formats = {name for _, name in groups}
+    if not groups or None in formats:
         return None
+    main = str(groups[0][1])
+    if len(formats) == 1:
+        return _Scheme(method, main, kept, kv_format=_kv_format(settings))
+    named = [(_Kept([target for target in targets if target != "Linear"]), str(name)) for targets, name in groups]
+    rest = next((str(name) for targets, name in groups if "Linear" in targets), "native")
+    return _Scheme(method, rest, kept, kv_format=_kv_format(settings), groups=tuple(named))
+
+
+def _compressed_format(weights: Mapping[str, Any]) -> str | None:
+    """The format of a group's weights, None where there is no rule for it."""
     bits, kind, strategy = weights.get("num_bits"), weights.get("type"), weights.get("strategy")
     group = weights.get("group_size") or 0
     main = None
@@ -113,7 +133,7 @@ def _compressed(settings: Mapping[str, Any], method: str, kept: "_Kept") -> _Sch
             main = "int4_g32_symmetric" if group == 32 else "int4_g128_symmetric"
     elif bits == 4:
         main = "nvfp4" if group == 16 else "mxfp4"
-    return None if main is None else _Scheme(method, main, kept, kv_format=_kv_format(settings))
+    return main
 
 
 def _modelopt(settings: Mapping[str, Any], method: str, kept: "_Kept") -> _Scheme | None:
@@ -157,12 +177,30 @@ _METHODS: Mapping[str, Callable[[Mapping[str, Any], str, "_Kept"], _Scheme | Non
     "fbgemm-fp8": lambda settings, method, kept: _Scheme(method, "fp8_channel", kept),
     "mxfp4": _mxfp4,
     "awq": _grouped,
+    "awq-marlin": _grouped,
     "gptq": _grouped,
+    "gptq-marlin": _grouped,
+    "auto-round": _grouped,
     "bitsandbytes": _bitsandbytes,
     "compressed-tensors": _compressed,
     "modelopt": _modelopt,
+    "modelopt-fp4": lambda settings, method, kept: _modelopt({"quant_algo": "NVFP4", **settings}, method, kept),
     "nvfp4": _modelopt,
 }
+
+
+def _groups(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The groups of compressed-tensors that are objects."""
+    groups = settings.get("config_groups")
+    if not isinstance(groups, Mapping) or len(groups) > 64:
+        return []
+    return [group for group in groups.values() if isinstance(group, Mapping)]
+
+
+def _texts(value: object) -> list[str]:
+    """The texts of a list, of bounded number and length."""
+    entries = value if isinstance(value, list | tuple) else ()
+    return [entry for entry in entries[:MAX_WILDCARDS] if isinstance(entry, str) and len(entry) <= 400]
 
 
 def _group_weights(settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -283,12 +321,13 @@ def _apply(scheme: _Scheme, architecture: Architecture) -> Quantization:
         index for index, group in enumerate(architecture.layer_groups) for _ in range(group.layers)
     )
     work = len(order) * max((len(group.matrices) for group in architecture.layer_groups), default=0)
-    if scheme.kept.size > MAX_WILDCARDS or work * (scheme.kept.size + len(scheme.kept.parts)) > MAX_WORK:
+    matchers = [scheme.kept, *(named for named, _ in scheme.groups)]
+    if scheme.kept.size > MAX_WILDCARDS or work * sum(one.size + len(one.parts) for one in matchers) > MAX_WORK:
         raise InvalidInputError("the list of unquantised modules is too long for so many layers", field=_WHERE)
     positions: list[list[int]] = [[] for _ in architecture.layer_groups]
     for layer, index in enumerate(order):
         positions[index].append(layer)
-    same_everywhere = scheme.single is None and not scheme.kept.names_layers
+    same_everywhere = scheme.single is None and not any(one.names_layers for one in matchers)
     matrices = tuple(
         tuple(_stored(scheme, matrix, layers, same_everywhere=same_everywhere) for matrix in group.matrices)
         for group, layers in zip(architecture.layer_groups, positions, strict=True)
@@ -306,6 +345,8 @@ def _main_format(scheme: _Scheme) -> str:
     if scheme.single:
         counts = Counter(scheme.single.values())
         return counts.most_common(1)[0][0]
+    if scheme.groups and scheme.main == "native":
+        return scheme.groups[0][1]
     return scheme.experts or scheme.main
 
 
@@ -329,6 +370,9 @@ def _format_of(scheme: _Scheme, path: str) -> str:
         return scheme.main if scheme.experts == "nvfp4" else "native"
     if scheme.experts is not None and ".experts." in concrete:
         return scheme.experts
+    for named, weight_format in scheme.groups:
+        if named(concrete):
+            return weight_format
     return scheme.main
 
 
