@@ -29,7 +29,9 @@ def price_facts(slug: str) -> dict[str, Any]:
         UnknownSlugError: No price has this slug.
         ValueError: The rows are in several currencies.
     """
-    rows = list(ApiPrice.objects.filter(slug=slug, voided_at__isnull=True).select_related("provider", "price_list"))
+    # In one order everywhere: PostgreSQL gives an edited row last, and facts are hashed into the snapshots of reports.
+    stated = ApiPrice.objects.filter(slug=slug, voided_at__isnull=True)
+    rows = list(stated.select_related("provider", "price_list").order_by("pk"))
     if not rows:
         raise UnknownSlugError("price", slug)
     first = rows[0]
