@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import F
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -23,6 +24,17 @@ from catalog.api.views import CatalogViewSet
 from catalog.models import ApiPrice, CachePolicy, GpuOffer, Provider
 from catalog.price_facts import price_names
 from catalog.selectors import in_force_on
+
+# No tier and no known start come first; left to themselves, PostgreSQL puts them last and SQLite first.
+_EARLIEST_FIRST = (
+    "channel",
+    "endpoint_class",
+    "meter",
+    F("tier_above_tokens").asc(nulls_first=True),
+    "window_key",
+    F("effective_from").asc(nulls_first=True),
+    "pk",
+)
 
 
 @documented(
@@ -95,7 +107,8 @@ class ApiPriceViewSet(CatalogViewSet):
     def history(self, request: Request, slug: str) -> Response:
         """All rows of a slug."""
         self._no_query(request)
-        return Response(self.get_serializer(self.rows().filter(slug=self._known(slug)), many=True).data)
+        rows = self.rows().filter(slug=self._known(slug)).order_by(*_EARLIEST_FIRST)
+        return Response(self.get_serializer(rows, many=True).data)
 
     def create(self, request: Request) -> Response:
         """A new price; refused when it overlaps with another."""
