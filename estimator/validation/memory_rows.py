@@ -15,7 +15,7 @@ import yaml
 
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.errors import MissingFigureError
-from estimator.engine.memory.fit import memory_fit
+from estimator.engine.memory.fit import MemoryFit, memory_fit
 from estimator.engine.memory.ledger import MemoryPlan, rank_memory
 from estimator.engine.memory.policy import GIB
 from estimator.engine.options import MemoryOverrides
@@ -23,6 +23,7 @@ from estimator.engine.specs import EngineProfile, Parallelism, Precision
 
 _FILE = Path(__file__).parent / "data" / "memory.yaml"
 UNKNOWN_BYTES = 10**15
+_NEWEST = "vllm-0.19"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +89,12 @@ class MemorySummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedStart:
-    """A start that failed: whether the model refuses it, and the term it names."""
+    """A start that failed: whether the model refuses it and the term it names; the same on the newest vLLM."""
 
-    id: str
+    row: StartUp
     refused: bool
     binding_term: str
+    refused_on_newest: bool
 
 
 @cache
@@ -190,10 +192,21 @@ def failed_starts(architecture: Any, engine: Any) -> tuple[FailedStart, ...]:
     for row in read_start_ups():
         if row.started:
             continue
-        plan = memory_plan_of(row, architecture(row.model), engine(row.engine))
-        fit = memory_fit(plan, sequences=1, context_tokens=plan.longest_tokens)
-        found.append(FailedStart(id=row.id, refused=not fit.feasible, binding_term=fit.binding_term.value))
+        fit, newest = (_fit_of(row, architecture, engine(name)) for name in (row.engine, _NEWEST))
+        found.append(
+            FailedStart(
+                row=row,
+                refused=not fit.feasible,
+                binding_term=fit.binding_term.value,
+                refused_on_newest=not newest.feasible,
+            )
+        )
     return tuple(found)
+
+
+def _fit_of(row: StartUp, architecture: Any, engine: EngineProfile) -> MemoryFit:
+    plan = memory_plan_of(row, architecture(row.model), engine)
+    return memory_fit(plan, sequences=1, context_tokens=plan.longest_tokens)
 
 
 def summarise(scores: Iterable[MemoryScore]) -> tuple[MemorySummary, ...]:

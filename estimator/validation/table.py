@@ -14,7 +14,7 @@ from estimator.validation.components import Component, components
 from estimator.validation.coverage import Coverage, coverage
 from estimator.validation.fitted import REFERENCE_FITTED, Fitted, fitted_constants
 from estimator.validation.leave_out import LeftOut, stand_in
-from estimator.validation.memory_rows import MemorySummary, score_memory, summarise
+from estimator.validation.memory_rows import FailedStart, MemorySummary, failed_starts, score_memory, summarise
 from estimator.validation.predictions import Prediction, Skipped, precision_class, predict
 from estimator.validation.rows import Measurement, Source, read_measurements, read_sources, used
 from estimator.validation.rules import RuleCount, excluded
@@ -43,6 +43,7 @@ class AccuracyTable:
     fitted_before: int
     coverage: tuple[Coverage, ...]
     memory: tuple[MemorySummary, ...]
+    failed_starts: tuple[FailedStart, ...]
     sections: tuple[Section, ...]
     components: tuple[Component, ...]
     sources: tuple[Source, ...]
@@ -64,6 +65,7 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         fitted_before=REFERENCE_FITTED,
         coverage=coverage(stand_in(predictions, _without_model)),
         memory=summarise(score_memory(shipped.architecture, shipped.profile)),
+        failed_starts=failed_starts(shipped.architecture, shipped.profile),
         sections=tuple(_sections(core, predictions)),
         components=components(),
         sources=tuple(s for s in read_sources() if s.key in {row.source for row in rows}),

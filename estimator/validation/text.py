@@ -23,6 +23,7 @@ def as_text(table: AccuracyTable) -> str:
         parts.append(f"{section.title}\n{_aligned(lines)}")
     parts.append(f"{_COVERAGE}\n{_aligned([_COVERAGE_HEADINGS, *_coverage(table)])}")
     parts.append(f"{_MEMORY}\n{_aligned([_MEMORY_HEADINGS, *_memory(table)])}")
+    parts.append(f"{_FAILED}\n{_aligned([_FAILED_HEADINGS, *_failed(table)])}")
     parts += [f"{part.title}\n{_aligned([part.headings, *part.lines])}" for part in table.components]
     parts.append(f"{_FITTED}\n{_aligned([_FITTED_HEADINGS, *_fitted(table)])}")
     return "\n\n".join(parts) + "\n"
@@ -35,6 +36,7 @@ def as_markdown(table: AccuracyTable) -> str:
         parts.append(f"## {section.title}\n\n{_pipes(HEADINGS, (cells(row) for row in section.rows))}")
     parts.append(f"## {_COVERAGE}\n\n{_pipes(_COVERAGE_HEADINGS, _coverage(table))}")
     parts.append(f"## {_MEMORY}\n\n{_pipes(_MEMORY_HEADINGS, _memory(table))}")
+    parts.append(f"## {_FAILED}\n\n{_pipes(_FAILED_HEADINGS, _failed(table))}")
     parts += [f"## {part.title}\n\n{part.note}\n\n{_pipes(part.headings, part.lines)}" for part in table.components]
     parts.append(f"## {_FITTED}\n\n{_pipes(_FITTED_HEADINGS, _fitted(table))}")
     parts.append("## Sources of the rows\n\n" + _pipes(("source", "where", "licence"), _sources(table)))
@@ -82,6 +84,24 @@ def _memory(table: AccuracyTable) -> list[tuple[str, ...]]:
             "" if found.within_gib is None else f"{100 * found.within_gib:.0f}",
         )
         for found in table.memory
+    ]
+
+
+_FAILED = "Starts that failed, and what is said of them"
+_FAILED_HEADINGS = ("start", "engine", "tokens", "refused", "binding term", "on vllm-0.19")
+
+
+def _failed(table: AccuracyTable) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{start.row.id} {start.row.model} {start.row.weights}",
+            start.row.engine,
+            str(start.row.max_model_len),
+            "yes" if start.refused else "no",
+            start.binding_term,
+            "refused" if start.refused_on_newest else "fits",
+        )
+        for start in table.failed_starts
     ]
 
 
