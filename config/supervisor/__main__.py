@@ -2,14 +2,13 @@
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from config.supervisor.children import ChildSpec, Supervisor, die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_WITHIN_S = 60.0
+_LOOK_EVERY_S = 0.1
 
 
 def main() -> int:
@@ -31,16 +31,16 @@ def main() -> int:
     except ValueError as error:
         say(str(error))
         return 2
-    try:
-        prepared = prepare(environment)
-    except KeyboardInterrupt:
+    supervisor = Supervisor(specs=[web(host, port, environment), worker(port, environment)], say=say)
+    supervisor.take_signals()
+    prepared = prepare(environment, stop_asked=lambda: supervisor.stops_asked > 0)
+    if supervisor.stops_asked:
         say("stopped")
         return 0
     if prepared.returncode != 0:
         say("preparing failed; the reason is above")
         return prepared.returncode
     demo = json.loads(prepared.stdout.splitlines()[-1])
-    supervisor = Supervisor(specs=[web(host, port, environment), worker(port, environment)], say=say)
     supervisor.start()
     base = f"http://{host}:{port}"
     deadline_s = time.monotonic() + READY_WITHIN_S
@@ -63,25 +63,30 @@ def main() -> int:
     return 0 if alive else 1
 
 
-def prepare(environment: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes]":
+def prepare(environment: Mapping[str, str], *, stop_asked: Callable[[], bool]) -> "subprocess.CompletedProcess[bytes]":
     """Migrations, catalog and demo user, in a process of its own; its last line says who the demo user is.
 
-    Raises:
-        KeyboardInterrupt: on Ctrl-C or SIGTERM; the process has ended then, and the next start does what is left.
+    A stop ends the process; the next start does what is left.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     say("preparing: migrations, catalog (some seconds the first time), demo user")
-    return subprocess.run(
+    process = subprocess.Popen(
         [sys.executable, "manage.py", "prepare_run"],
         cwd=ROOT,
-        env=environment,
+        env=dict(environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        check=False,
         # Ctrl-C reaches the supervisor alone.
         start_new_session=True,
         preexec_fn=die_with_parent if sys.platform == "linux" else None,
     )
+    while True:
+        if stop_asked():
+            process.kill()
+        try:
+            output, _ = process.communicate(timeout=_LOOK_EVERY_S)
+        except subprocess.TimeoutExpired:
+            continue
+        return subprocess.CompletedProcess(process.args, process.returncode, output)
 
 
 def web(host: str, port: int, environment: Mapping[str, str]) -> ChildSpec:

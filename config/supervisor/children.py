@@ -61,10 +61,13 @@ class Supervisor:
         """Signal handler: the first signal stops gently, the second at once."""
         self.stops_asked += 1
 
-    def start(self) -> None:
-        """Takes over SIGINT and SIGTERM and starts every child."""
+    def take_signals(self) -> None:
+        """Takes over SIGINT and SIGTERM: they are counted, never raised, so that none is lost between two steps."""
         signal.signal(signal.SIGINT, self.ask_to_stop)
         signal.signal(signal.SIGTERM, self.ask_to_stop)
+
+    def start(self) -> None:
+        """Starts every child."""
         self.children = [Child(spec=spec) for spec in self.specs]
         for child in self.children:
             self._launch(child)

@@ -25,6 +25,7 @@ DRIVER = """
     supervisor = Supervisor(
         specs=[spec], say=lambda line: print(line, flush=True), give_up_after=3, stop_within_s=float(sys.argv[3])
     )
+    supervisor.take_signals()
     supervisor.start()
     alive = supervisor.watch()
     supervisor.stop()
