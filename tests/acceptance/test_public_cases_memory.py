@@ -279,7 +279,7 @@ def test_m22_plans_that_fail_to_start_are_refused_with_what_binds(fit, model, we
     assert (answer["feasible"], answer["verdict"], answer["binding_term"]) == (False, "does_not_fit", term)
     assert answer["per_gpu"]["slack_bytes"] < 0
     if term == "weights":  # 627 GiB want two machines
-        assert changes(answer)["parallelism"] == "tp=8, pp=2"
+        assert changes(answer)["parallelism"] == {"tp": 8, "pp": 2}
     else:
         assert changes(answer)["parallelism.tp"] == 2
         assert fit(model, H100, tokens, engine="vllm-0.11", precision={"weights": weights}, parallelism={"tp": 2})[

@@ -12,6 +12,7 @@ from estimator.api.examples import WorkedExample
 from estimator.api.schemas.echo import PlanAnswer, plan_parts
 from estimator.api.schemas.memory_notes import memory_not_modelled, memory_notes, memory_warnings
 from estimator.api.schemas.plan import PlanRequest
+from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
 from estimator.engine.memory.suggestions import GpuChoice
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.plan import Plan
@@ -81,7 +82,9 @@ class MemoryCache(ResponsePart):
     capacity_tokens: int = Field(description="Tokens the replica's cache holds (at the asked length, with windows).")
     effective_tokens: int = Field(description="Tokens of the whole sequences of the asked length that fit.")
     max_sequences: int = Field(description="Sequences of the asked length that fit into the replica, count.")
-    max_context_tokens: int = Field(description="Longest length at which the asked sequences fit, tokens.")
+    max_context_tokens: int | None = Field(
+        description="Longest length at which the asked sequences fit, tokens; null where no length is too long."
+    )
     engine_max_sequences: int = Field(description="Sequences the engine runs at once at most, count.")
     basis: Basis = Field(description=BASIS_HELP)
     notes: list[str] = Field(description="What to know about these figures.")
@@ -113,7 +116,9 @@ class MemorySuggestion(ResponsePart):
     """One change that makes the load fit."""
 
     change: str = Field(description="The setting to change, as in the request.")
-    value: str | int | float = Field(description="Its new value; for parallelism several, such as tp=8, pp=2.")
+    value: str | int | float | dict[str, int] = Field(
+        description="Its new value, as the request takes it; degrees by name for parallelism."
+    )
     max_sequences: int = Field(description="Sequences of the length that then fit, count.")
     max_context_tokens: int = Field(description="Longest length of the asked sequences that then fits, tokens.")
     verdict: str = Field(description="fits or tight.")
@@ -242,6 +247,11 @@ def _ledger(estimate: MemoryEstimate) -> MemoryLedger:
     )
 
 
+def _length(tokens: int) -> int | None:
+    """The length, or None where the cache does not grow with it and no window of the model is known."""
+    return None if tokens >= UNLIMITED_TOKENS else tokens
+
+
 def _cache(estimate: MemoryEstimate) -> MemoryCache:
     fit, cache = estimate.fit, estimate.cache
     return MemoryCache(
@@ -257,7 +267,7 @@ def _cache(estimate: MemoryEstimate) -> MemoryCache:
         capacity_tokens=fit.capacity_tokens,
         effective_tokens=fit.effective_tokens,
         max_sequences=fit.max_sequences,
-        max_context_tokens=fit.max_context_tokens,
+        max_context_tokens=_length(fit.max_context_tokens),
         engine_max_sequences=fit.engine_sequences_limit,
         basis=estimate.basis,
         notes=list(memory_notes(estimate)),

@@ -1,6 +1,6 @@
 """The nearest settings that would fit, least change first; and the cache of other attention kinds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -42,7 +42,7 @@ class Suggestion:
     """One change that makes the load fit; `value` is the new setting, `max_sequences` and the length what then fits."""
 
     change: str
-    value: str | int | float
+    value: str | int | float | Mapping[str, int]
     max_sequences: int
     max_context_tokens: int
     verdict: str
@@ -99,7 +99,9 @@ def _try(plan: MemoryPlan, sequences: int, tokens: int, window: int | None) -> M
     return memory_fit(plan, sequences=sequences, context_tokens=tokens, window_tokens=window, with_curve=False)
 
 
-def _add(found: list[Suggestion], change: str, value: str | int | float, fit: MemoryFit | None) -> bool:
+def _add(
+    found: list[Suggestion], change: str, value: str | int | float | Mapping[str, int], fit: MemoryFit | None
+) -> bool:
     """Add a change that fits."""
     if fit is None:
         return False
@@ -242,7 +244,7 @@ def _add_nodes(
             continue
         changed = replace(plan, parallelism=replace(plan.parallelism, tp=tp, pp=pp))
         fitting = _try(changed, fit.sequences, fit.context_tokens, window)
-        if _add(found, "parallelism", f"tp={tp}, pp={pp}", fitting):
+        if _add(found, "parallelism", {"tp": tp, "pp": pp}, fitting):
             return
 
 

@@ -242,3 +242,9 @@ def test_files_in_another_format_than_asked_are_told(client):
 def test_stored_bytes_of_a_checkpoint_beat_the_formula(client):
     answer = ask(client, model="qwen3-8b", precision={"weights": "int4"}, engine="vllm-0.19", load=(1, 1024))
     assert answer["per_gpu"]["weights_bytes"] == round(5.68 * GIB)
+
+
+def test_a_cache_that_does_not_grow_has_no_longest_length(client):
+    answer = ask(client, model="falcon-mamba-7b", load=(4, 1200))
+    assert answer["kv_cache"]["bytes_per_token"] == 0
+    assert answer["kv_cache"]["max_context_tokens"] is None
