@@ -172,20 +172,21 @@ def _longest_unchunked(plan: MemoryPlan, sequences: int, top: int) -> int:
     low, high = 0, top + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if is_feasible(with_longest(plan, middle), sequences=sequences, context_tokens=middle):
+        if shortfall_bytes(with_longest(plan, middle), sequences=sequences, context_tokens=middle) <= 0:
             low = middle
         else:
             high = middle
     return low
 
 
-def is_feasible(plan: MemoryPlan, *, sequences: int, context_tokens: int) -> bool:
-    """Whether the load fits on every rank; the first question of `memory_fit` alone."""
+def shortfall_bytes(plan: MemoryPlan, *, sequences: int, context_tokens: int) -> float:
+    """Bytes that the worst rank lacks for the load, 0 where it fits; the first question of `memory_fit` alone."""
     share = -(-sequences // plan.parallelism.dp)
+    lacking = 0.0
     for rank in ranks(plan):
-        if rank.kv_budget_bytes < 0 or share * rank.allocation.sequence_bytes(context_tokens) > _capacity(plan, rank):
-            return False
-    return True
+        needed = share * rank.allocation.sequence_bytes(context_tokens)
+        lacking = max(lacking, needed - _capacity(plan, rank), -float(rank.kv_budget_bytes))
+    return lacking
 
 
 def _capacity(plan: MemoryPlan, rank: RankMemory) -> float:

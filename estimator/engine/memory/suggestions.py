@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from estimator.engine.architecture.kv_cache import attention_elements, kv_element_bytes
 from estimator.engine.architecture.spec import Architecture, AttentionKind
-from estimator.engine.memory.fit import MemoryFit, is_feasible, longest_context, memory_fit
+from estimator.engine.memory.fit import MemoryFit, longest_context, memory_fit, shortfall_bytes
 from estimator.engine.memory.ledger import MemoryPlan
 from estimator.engine.memory.weights import fold, same_family
 from estimator.engine.specs import Parallelism
@@ -92,11 +92,17 @@ def suggestions(
 
 def _try(plan: MemoryPlan, sequences: int, tokens: int, window: int | None) -> MemoryFit | None:
     """The fit of a changed plan, None when it does not fit (found out before anything else is computed)."""
-    if plan.policy.batched_tokens_follow_context and tokens < plan.longest_tokens:
-        plan = replace(plan, longest_tokens=tokens)
-    if not is_feasible(plan, sequences=sequences, context_tokens=tokens):
+    plan = _no_longer_than(plan, tokens)
+    if shortfall_bytes(plan, sequences=sequences, context_tokens=tokens) > 0:
         return None
     return memory_fit(plan, sequences=sequences, context_tokens=tokens, window_tokens=window, with_curve=False)
+
+
+def _no_longer_than(plan: MemoryPlan, tokens: int) -> MemoryPlan:
+    """The plan with passes no longer than the length asked for, where the engine's passes follow the context."""
+    if plan.policy.batched_tokens_follow_context and tokens < plan.longest_tokens:
+        return replace(plan, longest_tokens=tokens)
+    return plan
 
 
 def _add(
@@ -117,6 +123,11 @@ def _add(
     return True
 
 
+def _lacking(fit: MemoryFit) -> int:
+    """Bytes that the worst rank lacks; a change that cannot free so many is not worth trying."""
+    return max(-fit.ledger.slack_bytes, 0)
+
+
 def _add_utilization(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None) -> None:
     """A larger share of the memory, as long as what the engine pays from outside its budget keeps room."""
     asked = plan.overrides.utilization
@@ -127,6 +138,8 @@ def _add_utilization(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, 
     for share in _UTILIZATION_STEPS:
         if share <= current or (1.0 - share) * plan.memory_bytes < outside:
             continue
+        if (share - current) * plan.memory_bytes < _lacking(fit):
+            continue
         changed = replace(plan, overrides=replace(plan.overrides, utilization=share))
         if _add(found, "memory.utilization", share, _try(changed, fit.sequences, fit.context_tokens, window)):
             return
@@ -134,6 +147,8 @@ def _add_utilization(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, 
 
 def _add_batched_tokens(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None) -> None:
     """Smaller passes, where the tokens of a pass are what the activations (or kept windows) are made of."""
+    if not fit.rank.allocation.window_bytes and fit.ledger.activation_bytes < _lacking(fit):
+        return
     for tokens in _BATCHED_TOKENS_STEPS:
         if tokens >= fit.rank.batched_tokens:
             continue
@@ -144,7 +159,7 @@ def _add_batched_tokens(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFi
 
 def _add_limit(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None) -> None:
     """A smaller `max_num_seqs`, where the logits of so many sequences are what the activations are made of."""
-    if not plan.policy.logits_copies:
+    if not plan.policy.logits_copies or fit.ledger.activation_bytes < _lacking(fit):
         return
     limit = fit.rank.max_num_seqs // 4
     while limit >= max(-(-fit.sequences // plan.parallelism.dp), 16):
@@ -211,7 +226,10 @@ def _add_parallel(
 def _add_gpu(
     found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None, gpus: Sequence[GpuChoice]
 ) -> None:
-    """The GPU with the least memory that fits; tried from the first that has enough for this ledger on."""
+    """The GPU with the least memory that fits; tried from the first that has enough for this ledger on.
+
+    What one lacks, the next must have more: no engine gives the cache more than a byte for a byte of memory.
+    """
     ledger = fit.ledger
     share = max(ledger.usable_bytes / ledger.memory_bytes, 0.01)
     needed = (ledger.memory_bytes - ledger.unmanaged_bytes - ledger.slack_bytes) / share
@@ -220,14 +238,16 @@ def _add_gpu(
         (gpu for gpu in gpus if gpu.memory_bytes > plan.memory_bytes and gpu.memory_bytes >= 0.97 * needed),
         key=lambda gpu: (gpu.memory_bytes, gpu.slug),
     )
-    tried = 0.0
+    least = 0.0
     for gpu in larger:
-        if gpu.scale_up_gpus < parallel.tp or gpu.memory_bytes < 1.02 * tried:
+        if gpu.scale_up_gpus < parallel.tp or gpu.memory_bytes < least:
             continue
-        tried = float(gpu.memory_bytes)
         changed = replace(plan, memory_bytes=gpu.memory_bytes, gpu_family=gpu.family or plan.gpu_family)
-        if _add(found, "gpu", gpu.slug, _try(changed, fit.sequences, fit.context_tokens, window)):
+        asked = _no_longer_than(changed, fit.context_tokens)
+        lacking = shortfall_bytes(asked, sequences=fit.sequences, context_tokens=fit.context_tokens)
+        if lacking <= 0 and _add(found, "gpu", gpu.slug, _try(changed, fit.sequences, fit.context_tokens, window)):
             return
+        least = gpu.memory_bytes + max(0.97 * lacking, 0.02 * gpu.memory_bytes)
 
 
 def _add_nodes(
