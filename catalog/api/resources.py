@@ -49,17 +49,7 @@ def documented(
         slug: last part of the path, and prefix of the example files.
         one, many: what a row and the rows are called.
     """
-    page = inline_serializer(
-        f"{(listed or shown).__name__.removesuffix('Serializer')}Page",
-        {
-            "count": serializers.IntegerField(help_text="Rows in all."),
-            "page": serializers.IntegerField(help_text="Number of this page, from 1."),
-            "pages": serializers.IntegerField(help_text="Pages in all."),
-            "results": (listed or shown)(many=True, help_text="The rows of this page."),
-        },
-    )
-    # A page is one object, although the action is called list.
-    set_override(page, "many", False)
+    row = listed or shown
     reads = {401: None, 403: None, 429: None}
     operation = slug.replace("-", "_")
     operations: dict[str, Any] = {
@@ -68,7 +58,7 @@ def documented(
             summary=f"List {many}",
             description=f"One page of {many}, with `Link` headers to the others and an `ETag`.",
             parameters=[*parameters_of(query), _IF_NONE_MATCH],
-            responses={200: page, 304: None, **problem_responses(400, *reads)},
+            responses={200: _page_of(row), 304: None, **problem_responses(400, *reads)},
             examples=_examples(f"{slug}-list", 200),
         ),
         "retrieve": extend_schema(
@@ -80,19 +70,34 @@ def documented(
             examples=_examples(f"{slug}-retrieve", 200),
         ),
     }
-    for action, (verb, success, statuses) in _WRITES.items():
-        if action in writes:
-            answer = None if success == 204 else shown
-            operations[action] = extend_schema(
-                operation_id=f"{operation}_{action}",
-                summary=f"{verb} {one}",
-                description="Needs staff with the permission of the model; the row counts as edited by a person.",
-                parameters=[] if action == "create" else [_IF_MATCH],
-                request=None if action == "destroy" else shown,
-                responses={success: answer, **problem_responses(*statuses, *reads)},
-                examples=_examples(f"{slug}-{action.replace('_', '-')}-request", None) if action == "create" else [],
-            )
+    for action in writes:
+        verb, success, statuses = _WRITES[action]
+        operations[action] = extend_schema(
+            operation_id=f"{operation}_{action}",
+            summary=f"{verb} {one}",
+            description="Needs staff with the permission of the model; the row counts as edited by a person.",
+            parameters=[] if action == "create" else [_IF_MATCH],
+            request=None if action == "destroy" else shown,
+            responses={success: None if success == 204 else shown, **problem_responses(*statuses, *reads)},
+            examples=_examples(f"{slug}-create-request", None) if action == "create" else [],
+        )
     return extend_schema_view(**operations)
+
+
+def _page_of(row: type[serializers.BaseSerializer[Any]]) -> serializers.Serializer[Any]:
+    """The schema of one page of rows."""
+    page = inline_serializer(
+        f"{row.__name__.removesuffix('Serializer')}Page",
+        {
+            "count": serializers.IntegerField(help_text="Rows in all."),
+            "page": serializers.IntegerField(help_text="Number of this page, from 1."),
+            "pages": serializers.IntegerField(help_text="Pages in all."),
+            "results": row(many=True, help_text="The rows of this page."),
+        },
+    )
+    # A page is one object, although the action is called list.
+    set_override(page, "many", False)
+    return page
 
 
 _WRITES: dict[str, tuple[str, int, tuple[int, ...]]] = {

@@ -149,36 +149,13 @@ def add_experts(
         layer.matrix(f"{prefix}.experts.*.gate_proj", width, inner, part, experts, Split.EXPERTS, bias=bias)
     layer.matrix(f"{prefix}.experts.*.up_proj", width, inner, part, experts, Split.EXPERTS, bias=bias)
     layer.matrix(f"{prefix}.experts.*.down_proj", inner, width, part, experts, Split.EXPERTS, bias=bias)
-    layer.matrix(
-        f"{prefix}.{router}",
-        experts,
-        hidden,
-        Component.ROUTER,
-        1,
-        Split.REPLICATED,
-        bias=router_bias,
-        quantisable=False,
-    )
+    _add_replicated(layer, f"{prefix}.{router}", experts, hidden, bias=router_bias)
     if shared_width:
-        add_mlp(
-            layer,
-            hidden,
-            shared_width,
-            gated=gated,
-            bias=shared_bias,
-            prefix=f"{prefix}.shared_experts",
-            component=Component.SHARED_EXPERTS,
-        )
+        shared = Component.SHARED_EXPERTS
+        name = f"{prefix}.shared_experts"
+        add_mlp(layer, hidden, shared_width, gated=gated, bias=shared_bias, prefix=name, component=shared)
         if shared_gate:
-            layer.matrix(
-                f"{prefix}.shared_expert_gate",
-                1,
-                hidden,
-                Component.ROUTER,
-                1,
-                Split.REPLICATED,
-                quantisable=False,
-            )
+            _add_replicated(layer, f"{prefix}.shared_expert_gate", 1, hidden)
     layer.feed_forward = FeedForward(
         matrices=3 if gated else 2,
         experts=experts,
@@ -186,6 +163,11 @@ def add_experts(
         expert_intermediate_size=width,
         shared_intermediate_size=shared_width,
     )
+
+
+def _add_replicated(layer: LayerBuilder, name: str, rows: int, hidden: int, *, bias: bool = False) -> None:
+    """Add a router's matrix: whole on every rank, and never quantised."""
+    layer.matrix(name, rows, hidden, Component.ROUTER, 1, Split.REPLICATED, bias=bias, quantisable=False)
 
 
 def collect(kinds: Sequence[object], groups: Sequence[LayerGroup]) -> tuple[tuple[LayerGroup, ...], tuple[int, ...]]:

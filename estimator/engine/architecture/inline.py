@@ -70,47 +70,58 @@ def architecture_from_shape(
             layers, heads, kv_heads, head_dim, hidden_size, intermediate_size, vocab_size, tied_embeddings, experts,
             experts_per_token, expert_intermediate_size, max_context_tokens,
         )  # fmt: skip
-        counted = replace(read_config(config), family="inline", model_type="inline")
-        return override_cache(
-            counted, window_tokens=window_tokens, latent_rank=latent_rank, latent_rope_dim=latent_rope_dim
+        built = replace(read_config(config), family="inline", model_type="inline")
+    else:
+        attention = _attention(heads, heads if kv_heads is None else kv_heads, head_dim, hidden_size)
+        _check_totals(parameters, active_parameters)
+        mlp_width = intermediate_size or 0
+        feed_forward = FeedForward(
+            intermediate_size=mlp_width,
+            experts=experts,
+            experts_per_token=experts_per_token,
+            expert_intermediate_size=expert_intermediate_size or (mlp_width if experts else 0),
         )
+        built = replace(
+            _with_totals(layers, attention, feed_forward, parameters, active_parameters),
+            hidden_size=hidden_size or heads * attention.head_dim_qk,
+            vocab_size=vocab_size or 0,
+            max_context_tokens=max_context_tokens,
+        )
+    return override_cache(built, window_tokens=window_tokens, latent_rank=latent_rank, latent_rope_dim=latent_rope_dim)
+
+
+def _attention(heads: int, kv_heads: int, head_dim: int | None, hidden_size: int | None) -> Attention:
+    """Full attention of the heads given; their width is given or the hidden size over the heads."""
     width = head_dim or (hidden_size // heads if hidden_size and hidden_size % heads == 0 else None)
     if width is None:
         raise InvalidInputError("head_dim, or a hidden_size that the heads divide, is needed", field="model.head_dim")
-    keys = heads if kv_heads is None else kv_heads
-    _check(heads, keys, parameters, active_parameters)
-    attention = Attention(
-        kind=AttentionKind.FULL, query_heads=heads, kv_heads=keys, head_dim_qk=width, head_dim_v=width
-    )
-    feed_forward = FeedForward(
-        intermediate_size=intermediate_size or 0,
-        experts=experts,
-        experts_per_token=experts_per_token,
-        expert_intermediate_size=expert_intermediate_size or (intermediate_size or 0 if experts else 0),
-    )
+    if kv_heads > heads or heads % kv_heads:
+        raise InvalidInputError(f"kv_heads must divide the {heads} heads, not {kv_heads}", field="model.kv_heads")
+    return Attention(kind=AttentionKind.FULL, query_heads=heads, kv_heads=kv_heads, head_dim_qk=width, head_dim_v=width)
+
+
+def _with_totals(
+    layers: int, attention: Attention, feed_forward: FeedForward, parameters: int, active_parameters: int | None
+) -> Architecture:
+    """Equal layers that share the total given; what the division leaves over belongs to no layer."""
     per_layer, rest = divmod(parameters, layers)
-    built = Architecture(
+    layer_parameters = _layer_parameters(per_layer, parameters, active_parameters, feed_forward)
+    return Architecture(
         family="inline",
         model_type="inline",
         layer_groups=(
-            LayerGroup(
-                layers=layers,
-                attention=attention,
-                feed_forward=feed_forward,
-                parameters=_layer_parameters(per_layer, parameters, active_parameters, feed_forward),
-            ),
+            LayerGroup(layers=layers, attention=attention, feed_forward=feed_forward, parameters=layer_parameters),
         ),
-        hidden_size=hidden_size or heads * width,
-        vocab_size=vocab_size or 0,
-        max_context_tokens=max_context_tokens,
+        hidden_size=0,
+        vocab_size=0,
+        max_context_tokens=None,
         tied_embeddings=True,
         embedding_parameters=0,
         lm_head_parameters=0,
         final_norm_parameters=0,
         other_parameters=rest,
-        active_parameters_override=active_parameters or (parameters if not experts else None),
+        active_parameters_override=active_parameters or (None if feed_forward.experts else parameters),
     )
-    return override_cache(built, window_tokens=window_tokens, latent_rank=latent_rank, latent_rope_dim=latent_rope_dim)
 
 
 def _layer_parameters(
@@ -125,10 +136,8 @@ def _layer_parameters(
     return LayerParameters(routed_experts=routed, other=per_layer - routed)
 
 
-def _check(heads: int, kv_heads: int, parameters: int, active_parameters: int | None) -> None:
-    """Refuse figures that contradict each other."""
-    if kv_heads > heads or heads % kv_heads:
-        raise InvalidInputError(f"kv_heads must divide the {heads} heads, not {kv_heads}", field="model.kv_heads")
+def _check_totals(parameters: int, active_parameters: int | None) -> None:
+    """Refuse totals that contradict each other."""
     if not 0 < parameters <= _MAX_PARAMETERS:
         raise InvalidInputError("parameters must be between 1 and 1e15", field="model.parameters")
     if active_parameters is not None and not 0 < active_parameters <= parameters:
