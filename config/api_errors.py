@@ -15,6 +15,7 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig, Suspicio
 from django.core.signals import got_request_exception
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
@@ -27,17 +28,18 @@ logger = logging.getLogger("aforo.api")
 
 CONTENT_TYPE = "application/problem+json"
 
-# Types of the problems that Django REST framework raises itself; ours carry their own.
-_FRAMEWORK_TYPES: dict[type[exceptions.APIException], str] = {
-    exceptions.ParseError: "malformed-body",
-    exceptions.ValidationError: "invalid-request",
-    exceptions.NotAuthenticated: "authentication-required",
-    exceptions.AuthenticationFailed: "authentication-failed",
-    exceptions.PermissionDenied: "permission-denied",
-    exceptions.NotFound: "not-found",
-    exceptions.MethodNotAllowed: "method-not-allowed",
-    exceptions.UnsupportedMediaType: "unsupported-media-type",
-    exceptions.Throttled: "throttled",
+# Type and title of the problems that Django REST framework raises itself; ours carry their own. Where both raise one
+# type, the title is the same.
+_FRAMEWORK_PROBLEMS: dict[type[exceptions.APIException], tuple[str, Any]] = {
+    exceptions.ParseError: (problems.MalformedBody.problem_type, problems.MalformedBody.title),
+    exceptions.ValidationError: (problems.InvalidRequest.problem_type, problems.InvalidRequest.title),
+    exceptions.NotAuthenticated: ("authentication-required", gettext_lazy("A token is needed")),
+    exceptions.AuthenticationFailed: ("authentication-failed", gettext_lazy("The token is not valid")),
+    exceptions.PermissionDenied: ("permission-denied", gettext_lazy("Not permitted")),
+    exceptions.NotFound: (problems.NotFound.problem_type, problems.NotFound.title),
+    exceptions.MethodNotAllowed: ("method-not-allowed", gettext_lazy("Not this method")),
+    exceptions.UnsupportedMediaType: (problems.UnsupportedMediaType.problem_type, problems.UnsupportedMediaType.title),
+    exceptions.Throttled: ("throttled", gettext_lazy("Too many requests")),
 }
 
 # Codes of Django REST framework's validation errors in the words of the API's contract; others are "invalid".
@@ -56,7 +58,7 @@ _FIELD_CODES = {
     "min_length": "out_of_range",
     "max_digits": "out_of_range",
     "max_decimal_places": "out_of_range",
-    "invalid_choice": "not_supported",
+    "max_string_length": "out_of_range",
 } | {code: code for code in problems.FIELD_ERROR_CODES}
 
 
@@ -108,14 +110,14 @@ def _of_engine(error: engine_errors.EngineError) -> Problem:
     at = None if error.field is None else problems.pointer(*error.field.split("."))
     match error:
         case engine_errors.UnknownArchitectureError():
-            fault = FieldError(code="not_supported", detail=str(error), pointer=at, near=error.near)
+            fault = FieldError(code="not_supported", detail=str(error), pointer=at, near=error.near or None)
             return problems.UnknownArchitecture(str(error), errors=[fault], members={"model_type": error.model_type})
         case engine_errors.MissingFigureError():
             return problems.MissingFigure(str(error), errors=_at(at, "required", error))
         case engine_errors.UnpricedMeterError():
             return problems.UnpricedMeter(str(error), members={"meter": error.meter})
         case engine_errors.InvalidInputError():
-            return problems.InvalidRequest(str(error), errors=_at(at, "out_of_range", error))
+            return problems.InvalidRequest(errors=_at(at or problems.pointer(), "invalid", error))
         case _:
             return problems.Unprocessable(str(error), errors=_at(at, "invalid", error))
 
@@ -130,14 +132,15 @@ def _body_of(exception: exceptions.APIException, request: HttpRequest) -> dict[s
         faults = [error.as_dict() for error in exception.errors[: problems.MAX_FIELD_ERRORS]]
         return body | exception.members | ({"errors": faults} if faults else {})
     status = exception.status_code
-    problem_type = next(
-        (name for kind, name in _FRAMEWORK_TYPES.items() if isinstance(exception, kind)), f"http-{status}"
+    problem_type, title = next(
+        (problem for kind, problem in _FRAMEWORK_PROBLEMS.items() if isinstance(exception, kind)),
+        (f"http-{status}", None),
     )
     if isinstance(exception, exceptions.ValidationError):
         faults = [fault.as_dict() for fault in _faults(exception.get_full_details(), ())]
         detail = problems.InvalidRequest.default_detail
-        return _body(request, problem_type, status, None, detail) | {"errors": faults[: problems.MAX_FIELD_ERRORS]}
-    return _body(request, problem_type, status, None, exception.detail)
+        return _body(request, problem_type, status, title, detail) | {"errors": faults[: problems.MAX_FIELD_ERRORS]}
+    return _body(request, problem_type, status, title, exception.detail)
 
 
 def _body(

@@ -10,7 +10,15 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from catalog.api.problems import BodyTooLarge, InvalidRequest, NotFound
+from catalog.api.problems import (
+    BodyTooLarge,
+    FieldError,
+    InvalidRequest,
+    LengthRequired,
+    NotFound,
+    Problem,
+    UnsupportedMediaType,
+)
 from config.api_errors import problem_response
 from config.log_format import current_request_id
 
@@ -43,20 +51,20 @@ class RequestIdMiddleware:
 
 
 class ApiProblemMiddleware:
-    """Refuses bodies over the limit before they are read, and answers for what fails outside a view of the API."""
+    """Refuses bodies that cannot be read, before they are, and answers for what fails outside a view of the API."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Refuses what is too large, else goes on."""
+        """Refuses what cannot be read, else goes on."""
         # PostgreSQL's texts cannot hold NUL and its driver raises; nothing we serve has it in its address.
         if "\0" in request.path_info:
             return problem_response(NotFound(_("No address holds a NUL character.")), request)
         if "%00" in request.META.get("QUERY_STRING", ""):
-            return problem_response(InvalidRequest(_("No parameter holds a NUL character.")), request)
-        if _is_api(request) and _content_length(request) > settings.AFORO_MAX_BODY_BYTES:
-            response = problem_response(BodyTooLarge(_limit_text()), request)
+            return problem_response(InvalidRequest(errors=_nul_parameters(request)), request)
+        if _is_api(request) and (problem := _body_problem(request)) is not None:
+            response = problem_response(problem, request)
             # The body stays unread, so the connection cannot carry another request.
             response["Connection"] = "close"
             return response
@@ -69,6 +77,26 @@ class ApiProblemMiddleware:
 
 def _is_api(request: HttpRequest) -> bool:
     return request.path_info.startswith("/api/")
+
+
+def _body_problem(request: HttpRequest) -> Problem | None:
+    """What keeps the body from being read as it was sent."""
+    coding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        detail = _("Bodies are read as they are; send it without the content coding %(coding)s.") % {"coding": coding}
+        return UnsupportedMediaType(detail, headers={"Accept-Encoding": "identity"})
+    if "Transfer-Encoding" in request.headers and not request.META.get("CONTENT_LENGTH"):
+        return LengthRequired()
+    return BodyTooLarge(_limit_text()) if _content_length(request) > settings.AFORO_MAX_BODY_BYTES else None
+
+
+def _nul_parameters(request: HttpRequest) -> list[FieldError]:
+    detail = _("No parameter holds a NUL character.")
+    return [
+        FieldError(code="invalid", detail=detail, parameter=name.replace("\0", ""))
+        for name, values in request.GET.lists()
+        if any("\0" in text for text in (name, *values))
+    ]
 
 
 def _content_length(request: HttpRequest) -> int:

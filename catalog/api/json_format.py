@@ -8,30 +8,26 @@ from typing import IO, Any
 import orjson
 from django.conf import settings
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 
-from catalog.api.problems import BodyTooLarge, FieldError, MalformedBody, pointer
+from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, pointer
+from catalog.api.strict_json import UnacceptableJsonError, read_strictly
 
 
 def read_json(body: bytes) -> Any:
-    """The value of a JSON body.
-
-    NaN, Infinity and numbers beyond a double (1e999) are refused, also inside free-form parts.
+    """The value of a JSON body, read strictly (`catalog.api.strict_json`).
 
     Raises:
-        MalformedBody: naming line and column of the fault.
+        MalformedBody: it is no JSON.
+        InvalidRequest: it holds NUL, or a key twice.
     """
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        detail = _("%(fault)s (line %(line)d, column %(column)d)") % {
-            "fault": error.msg,
-            "line": error.lineno,
-            "column": error.colno,
-        }
-        raise MalformedBody(errors=[FieldError(code="malformed", detail=detail, pointer=pointer())]) from error
+        return read_strictly(body)
+    except UnacceptableJsonError as error:
+        errors = [FieldError(code=f.code, detail=f.detail, pointer=pointer(*f.path)) for f in error.faults]
+        problem = MalformedBody if errors[0].code == "malformed" else InvalidRequest
+        raise problem(errors=errors) from None
 
 
 def write_json(value: Any) -> bytes:

@@ -15,11 +15,18 @@ class Page:
     rows: list[Any]
     count: int
     number: int
+    size: int
     pages: int
 
     def body(self, results: list[Any]) -> dict[str, Any]:
         """The body of the answer around the rows as they are shown."""
-        return {"count": self.count, "page": self.number, "pages": self.pages, "results": results}
+        return {
+            "count": self.count,
+            "page": self.number,
+            "page_size": self.size,
+            "pages": self.pages,
+            "results": results,
+        }
 
     def link_header(self, request: Request) -> str:
         """The `Link` header: first, prev, next and last, as far as they exist."""
@@ -38,4 +45,4 @@ def paginate(rows: QuerySet[Any], *, page: int, page_size: int) -> Page:
     """The page `page` of `rows`; beyond the last it is empty, so that a client that counts up just ends."""
     paginator = Paginator(rows, page_size)
     found = list(paginator.page(page).object_list) if page <= paginator.num_pages else []
-    return Page(rows=found, count=paginator.count, number=page, pages=paginator.num_pages)
+    return Page(rows=found, count=paginator.count, number=page, size=page_size, pages=paginator.num_pages)

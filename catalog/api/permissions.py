@@ -13,6 +13,7 @@ A token with scopes may do only what they name ("read" is every safe method); on
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.permissions import SAFE_METHODS, BasePermission, DjangoModelPermissions
 from rest_framework.request import Request
 
@@ -28,6 +29,7 @@ class ScopedAccess(BasePermission):
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         """Whether the request may go on to the view."""
+        _refuse_unknown_method(request, view)
         view_scope: str | None = getattr(view, "token_scope", None)
         safe = request.method in SAFE_METHODS
         if not request.user or not request.user.is_authenticated:
@@ -47,6 +49,16 @@ class StaffWrites(DjangoModelPermissions):
         if request.method in SAFE_METHODS:
             return True
         return bool(request.user.is_staff) and super().has_permission(request, view)
+
+
+def _refuse_unknown_method(request: Request, view: "APIView") -> None:
+    """What no one may do is no question of who asks: 405 and not 401.
+
+    Raises:
+        MethodNotAllowed: the address does not take the method.
+    """
+    if request.method not in view.allowed_methods:
+        raise MethodNotAllowed(str(request.method))
 
 
 def _scopes_allow(scopes: list[str] | None, view_scope: str | None, *, safe: bool) -> bool:

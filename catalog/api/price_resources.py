@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
@@ -19,6 +20,7 @@ from catalog.api.price_serializers import (
 )
 from catalog.api.problem_schema import problem_responses
 from catalog.api.problems import NotFound
+from catalog.api.query import refuse_parameters
 from catalog.api.resources import documented
 from catalog.api.views import CatalogViewSet
 from catalog.models import ApiPrice, CachePolicy, GpuOffer, Provider
@@ -92,7 +94,7 @@ class ApiPriceViewSet(CatalogViewSet):
     )
     def retrieve(self, request: Request, slug: str) -> Response:
         """Prices in force today."""
-        self._no_query(request)
+        refuse_parameters(request.query_params)
         known = self._known(slug)
         rows = self.rows().filter(in_force_on(timezone.now().date()), slug=known, voided_at__isnull=True)
         return Response(self.get_serializer(rows, many=True).data)
@@ -106,7 +108,7 @@ class ApiPriceViewSet(CatalogViewSet):
     @action(detail=True, methods=["get"])
     def history(self, request: Request, slug: str) -> Response:
         """All rows of a slug."""
-        self._no_query(request)
+        refuse_parameters(request.query_params)
         rows = self.rows().filter(slug=self._known(slug)).order_by(*_EARLIEST_FIRST)
         return Response(self.get_serializer(rows, many=True).data)
 
@@ -124,5 +126,5 @@ class ApiPriceViewSet(CatalogViewSet):
             return slug
         found = price_names().get(slug)
         if found is None:
-            raise NotFound(f"There are no prices of {slug}.")
+            raise NotFound(_("There are no prices of %(slug)s.") % {"slug": slug})
         return found

@@ -45,6 +45,7 @@ PROBLEM_TEXTS = {
     405: "The path does not take this method.",
     409: "The resource is in a state that does not allow this.",
     412: "The resource has changed since it was read.",
+    411: "A body sent in chunks needs a Content-Length here.",
     413: "The body is larger than the service reads.",
     415: "The body is not application/json.",
     422: "Well-formed, but it cannot be priced or computed: unpriced-meter, unknown-architecture, missing-figure.",

@@ -14,6 +14,8 @@ from rest_framework.exceptions import APIException
 
 TYPE_PREFIX = "urn:aforo:problem:"
 
+# `invalid` is no value of the field: no such word, or it contradicts another field. `not_supported` is a value that
+# exists and cannot be had here: by this engine, GPU, model or language. `unknown_slug` names no row, or several.
 FIELD_ERROR_CODES = frozenset(
     {
         "malformed",
@@ -29,11 +31,13 @@ FIELD_ERROR_CODES = frozenset(
 )
 
 MAX_FIELD_ERRORS = 100
+# What a fragment may hold as it is (RFC 3986, 3.5).
+_PLAIN = "~!$&'()*+,;=:@?"
 
 
 def pointer(*path: str | int) -> str:
     """A JSON Pointer (RFC 6901) as URI fragment: `pointer("model", "override", 0)` is `#/model/override/0`."""
-    return "#" + "".join("/" + quote(str(part).replace("~", "~0").replace("/", "~1"), safe="~") for part in path)
+    return "#" + "".join("/" + quote(str(part).replace("~", "~0").replace("/", "~1"), safe=_PLAIN) for part in path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +159,16 @@ class PreconditionFailed(Problem):
     default_code = "precondition_failed"
 
 
+class LengthRequired(Problem):
+    """411: the server in front does not mark the end of a body sent in chunks."""
+
+    status_code = 411
+    problem_type = "length-required"
+    title = _("The length of the body is missing")
+    default_detail = _("Send the body with a Content-Length, not in chunks.")
+    default_code = "length_required"
+
+
 class BodyTooLarge(Problem):
     """413: the body is larger than the service reads."""
 
@@ -163,6 +177,16 @@ class BodyTooLarge(Problem):
     title = _("The body is too large")
     default_detail = _("The body is too large.")
     default_code = "body_too_large"
+
+
+class UnsupportedMediaType(Problem):
+    """415: the body is not sent as `application/json`, or is packed."""
+
+    status_code = 415
+    problem_type = "unsupported-media-type"
+    title = _("The body is not application/json")
+    default_detail = _("Send the body as application/json.")
+    default_code = "unsupported_media_type"
 
 
 class Unprocessable(Problem):

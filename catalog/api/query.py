@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop as _noop
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,33 +17,42 @@ from catalog.api.problems import FieldError, InvalidRequest
 QueryT = TypeVar("QueryT", bound=BaseModel)
 
 _SENTENCES = {
-    "int_parsing": ("invalid_type", "Must be a whole number."),
-    "int_from_float": ("invalid_type", "Must be a whole number."),
-    "int_parsing_size": ("out_of_range", "This number is too large."),
-    "float_parsing": ("invalid_type", "Must be a number."),
-    "finite_number": ("out_of_range", "Must be a finite number."),
-    "bool_parsing": ("invalid_type", "Must be true or false."),
-    "date_parsing": ("invalid", "Must be a date, as in 2026-10-12."),
-    "date_from_datetime_parsing": ("invalid", "Must be a date, as in 2026-10-12."),
-    "missing": ("required", "This parameter is required."),
+    "int_parsing": ("invalid_type", _noop("Must be a whole number.")),
+    "int_from_float": ("invalid_type", _noop("Must be a whole number.")),
+    "int_parsing_size": ("out_of_range", _noop("This number is too large.")),
+    "float_parsing": ("invalid_type", _noop("Must be a number.")),
+    "finite_number": ("out_of_range", _noop("Must be a finite number.")),
+    "bool_parsing": ("invalid_type", _noop("Must be true or false.")),
+    "date_parsing": ("invalid", _noop("Must be a date, as in 2026-10-12.")),
+    "date_from_datetime_parsing": ("invalid", _noop("Must be a date, as in 2026-10-12.")),
+    "missing": ("required", _noop("This parameter is required.")),
 }
 _LIMITS = {
-    "greater_than_equal": ("ge", "Must be at least %s."),
-    "greater_than": ("gt", "Must be greater than %s."),
-    "less_than_equal": ("le", "Must be at most %s."),
-    "less_than": ("lt", "Must be less than %s."),
-    "string_too_long": ("max_length", "Must have at most %s characters."),
-    "string_too_short": ("min_length", "Must have at least %s characters."),
+    "greater_than_equal": ("ge", _noop("Must be at least %s.")),
+    "greater_than": ("gt", _noop("Must be greater than %s.")),
+    "less_than_equal": ("le", _noop("Must be at most %s.")),
+    "less_than": ("lt", _noop("Must be less than %s.")),
+    "string_too_long": ("max_length", _noop("Must have at most %s characters.")),
+    "string_too_short": ("min_length", _noop("Must have at least %s characters.")),
 }
 
 
-class ListQuery(BaseModel):
-    """Parameters of every list."""
+class Query(BaseModel):
+    """Base of every query string: no parameter that is not known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    page: int = Field(default=1, ge=1, le=1_000_000, description="Number of the page, from 1.")
+
+class PageQuery(Query):
+    """Which page of a list, and how large."""
+
+    page: int = Field(default=1, ge=1, le=1_000_000_000, description="Number of the page, from 1.")
     page_size: int = Field(default=50, ge=1, le=500, description="Rows on a page.")
+
+
+class ListQuery(PageQuery):
+    """Parameters of every list that can be searched."""
+
     search: str = Field(default="", max_length=200, description="Words that must all occur, in any order and case.")
 
 
@@ -67,6 +77,17 @@ def parse_query(model: type[QueryT], query: QueryDict) -> QueryT:
     return values
 
 
+def refuse_parameters(query: QueryDict) -> None:
+    """Refuse every parameter, for what takes none: a misspelt path to a filter would else be answered in silence.
+
+    Raises:
+        InvalidRequest: naming each of them.
+    """
+    if query:
+        detail = _("This address and method take no parameters.")
+        raise InvalidRequest(errors=[FieldError(code="unknown_field", detail=detail, parameter=name) for name in query])
+
+
 def parameters_of(model: type[BaseModel]) -> list[OpenApiParameter]:
     """The parameters of a query model for the API schema, with defaults, limits and allowed words."""
     schema = model.model_json_schema()
@@ -78,7 +99,10 @@ def parameters_of(model: type[BaseModel]) -> list[OpenApiParameter]:
             described["default"] = field["default"]
         parameters.append(
             OpenApiParameter(
-                name=name, type=described or OpenApiTypes.STR, description=field.get("description", ""), required=False
+                name=name,
+                type=described or OpenApiTypes.STR,
+                description=field.get("description", ""),
+                required=name in schema.get("required", ()),
             )
         )
     return parameters
@@ -88,18 +112,18 @@ def _field_error(model: type[BaseModel], detail: ErrorDetails) -> FieldError:
     name = str(detail["loc"][0])
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "extra_forbidden":
-        known = list(model.model_fields)
+        known = [field.alias or name for name, field in model.model_fields.items()]
         near = _near(name, known)
         sentence = _("There is no such parameter; known are %(known)s.") % {"known": ", ".join(known)}
         return FieldError(code="unknown_field", detail=sentence, parameter=name, near=near)
     if kind == "literal_error":
         allowed = _allowed(model, name)
         sentence = _("Must be one of %(allowed)s.") % {"allowed": ", ".join(allowed)}
-        return FieldError(code="not_supported", detail=sentence, parameter=name, near=_near(detail["input"], allowed))
+        return FieldError(code="invalid", detail=sentence, parameter=name, near=_near(detail["input"], allowed))
     if kind in _LIMITS:
         limit, sentence = _LIMITS[kind]
         return FieldError(code="out_of_range", detail=_(sentence) % context[limit], parameter=name)
-    code, sentence = _SENTENCES.get(kind, ("invalid", "This value is not valid."))
+    code, sentence = _SENTENCES.get(kind, ("invalid", _noop("This value is not valid.")))
     return FieldError(code=code, detail=_(sentence), parameter=name)
 
 

@@ -91,6 +91,7 @@ def _page_of(row: type[serializers.BaseSerializer[Any]]) -> serializers.Serializ
         {
             "count": serializers.IntegerField(help_text="Rows in all."),
             "page": serializers.IntegerField(help_text="Number of this page, from 1."),
+            "page_size": serializers.IntegerField(help_text="Rows of a page."),
             "pages": serializers.IntegerField(help_text="Pages in all."),
             "results": row(many=True, help_text="The rows of this page."),
         },

@@ -6,28 +6,68 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.settings import api_settings
 
+from catalog.api.strict_fields import type_faults, whole_numbers
 from catalog.models import Checkpoint, EngineProfile, Gpu, LanguageModel, Preset
 from catalog.models.gpu import DTYPES
 
+NON_FIELD = api_settings.NON_FIELD_ERRORS_KEY
 PROVENANCE = ("notes", "edited_by_person", "updated_at")
 
 
-class RowSerializer(serializers.ModelSerializer[Any]):
+class StrictSerializer(serializers.ModelSerializer[Any]):
     """Base: unknown fields are refused by name, read-only ones may come back as they were sent."""
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        """As the framework's, of objects only."""
+        if not isinstance(data, Mapping) and data is not serializers.empty:
+            raise serializers.ValidationError({NON_FIELD: [_detail(_("Must be an object."), "invalid_type")]})
+        return super().run_validation(data)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """As the framework's, but strict: every fault of names, types and values in one answer."""
+        fields = {name: field for name, field in self.fields.items() if not field.read_only}
+        given = whole_numbers(data, fields)
+        faults = {name: self._not_writable(name, value) for name, value in given.items() if name not in fields}
+        faults |= type_faults(given, fields)
+        faults = {name: found for name, found in faults.items() if found}
+        try:
+            values = super().to_internal_value({name: given[name] for name in given if name not in faults})
+        except serializers.ValidationError as error:
+            others: Any = error.detail
+            # A field of the wrong type was given, if not rightly.
+            raise serializers.ValidationError({**others, **faults}) from None
+        if faults:
+            raise serializers.ValidationError(faults)
+        return values
+
+    def _not_writable(self, name: str, value: Any) -> list[serializers.ErrorDetail]:
+        """The fault of a field that nobody writes; one that comes back as it was read is none."""
+        if name not in self.fields:
+            return [_detail(_("There is no such field."), "unknown_field")]
+        if self.instance is not None and self.to_representation(self.instance).get(name) == value:
+            return []
+        return [_detail(_("This field is set by the service and cannot be written."), "not_supported")]
+
+
+def _detail(text: Any, code: str) -> serializers.ErrorDetail:
+    return serializers.ErrorDetail(str(text), code=code)
+
+
+class RowSerializer(StrictSerializer):
+    """Base of the rows of the catalog."""
 
     change_reason = serializers.CharField(
         write_only=True, required=False, max_length=500, help_text=_("Why; kept in the history of the row.")
     )
 
-    def to_internal_value(self, data: Any) -> Any:
-        """As the framework's, refusing what is no field."""
-        if isinstance(data, Mapping):
-            unknown = sorted(set(map(str, data)) - set(self.fields))
-            if unknown:
-                problem = serializers.ErrorDetail(str(_("There is no such field.")), code="unknown_field")
-                raise serializers.ValidationError({name: [problem] for name in unknown})
-        return super().to_internal_value(data)
+    def validate_slug(self, slug: str) -> str:
+        """The slug; that of a row that is there does not change."""
+        if self.instance is not None and slug != getattr(self.instance, "slug", slug):
+            text = _("The slug of a row does not change: requests and saved reports name it so.")
+            raise serializers.ValidationError(text, code="not_supported")
+        return slug
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}, "example": {"bf16": 989.4e12}})
@@ -48,11 +88,19 @@ class PeaksField(serializers.Field[Any, Any, Any, Any]):
         unknown = sorted(set(map(str, data)) - set(DTYPES))
         if unknown:
             allowed = ", ".join(DTYPES)
-            raise serializers.ValidationError(
-                _("%(dtype)s is none of %(allowed)s.") % {"dtype": unknown[0], "allowed": allowed}, code="not_supported"
-            )
+            text = _("There is no such format; known are %(allowed)s.") % {"allowed": allowed}
+            raise serializers.ValidationError({name: [_detail(text, "unknown_field")] for name in unknown})
         number = serializers.FloatField(min_value=1e9, allow_null=True)
-        return {f"peak_{dtype}_flops_per_s": number.run_validation(data.get(dtype)) for dtype in DTYPES}
+        if faults := type_faults(data, dict.fromkeys(DTYPES, number)):
+            raise serializers.ValidationError(faults)
+        return {f"peak_{dtype}_flops_per_s": self._peak(number, dtype, data.get(dtype)) for dtype in DTYPES}
+
+    def _peak(self, number: Any, dtype: str, value: Any) -> float | None:
+        try:
+            peak: float | None = number.run_validation(value)
+            return peak
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError({dtype: error.detail}) from None
 
 
 class GpuSerializer(RowSerializer):
@@ -82,7 +130,7 @@ class GpuSerializer(RowSerializer):
         return {"own": family.own, "used": family.used, "basis": family.basis}
 
 
-class CheckpointSerializer(serializers.ModelSerializer[Checkpoint]):
+class CheckpointSerializer(StrictSerializer):
     """Stored weight files of a model in one precision."""
 
     class Meta:

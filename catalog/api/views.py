@@ -3,11 +3,12 @@
 import difflib
 from typing import Any, ClassVar, cast
 
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils.translation import gettext as _
 from rest_framework import status
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
@@ -17,8 +18,9 @@ from catalog.api.conditional import is_known, require_match, tag_of, tag_of_list
 from catalog.api.filters import CatalogQuery
 from catalog.api.pagination import paginate
 from catalog.api.permissions import StaffWrites
-from catalog.api.problems import Conflict, FieldError, InvalidRequest, NotFound, pointer
-from catalog.api.query import parse_query
+from catalog.api.problems import Conflict, InvalidRequest, NotFound
+from catalog.api.query import parse_query, refuse_parameters
+from catalog.api.row_faults import row_faults
 from catalog.models import CatalogRow
 from catalog.querysets import CatalogQuerySet
 from catalog.revisions import current_revision
@@ -38,6 +40,12 @@ class CatalogViewSet(GenericViewSet[Any]):
     pagination_class = None
     filter_backends = []
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """As the framework's; writes take no parameters."""
+        super().initial(request, *args, **kwargs)
+        if request.method not in SAFE_METHODS:
+            refuse_parameters(request.query_params)
+
     def list(self, request: Request) -> Response:
         """One page of rows."""
         query = parse_query(self.query_model, request.query_params)
@@ -51,7 +59,7 @@ class CatalogViewSet(GenericViewSet[Any]):
 
     def retrieve(self, request: Request, slug: str) -> Response:
         """One row."""
-        self._no_query(request)
+        refuse_parameters(request.query_params)
         data = self._shown(self.row(slug))
         tag = tag_of(data)
         if is_known(request, tag):
@@ -134,37 +142,10 @@ class CatalogViewSet(GenericViewSet[Any]):
                 save_by_person(row, user=self.request.user, reason=reason)
                 self.after_save(row, values, user=self.request.user, reason=reason)
         except ValidationError as refused:
-            raise InvalidRequest(errors=_field_errors(refused)) from refused
+            raise InvalidRequest(errors=row_faults(refused)) from refused
         except IntegrityError as refused:
             # Another request took the slug between our check and our write.
             raise Conflict(_("Somebody else wrote a row of this name just now.")) from refused
 
     def _shown(self, row: CatalogRow) -> Any:
         return self.get_serializer(row).data
-
-    def _no_query(self, request: Request) -> None:
-        """A row takes no parameters; a misspelt path to a filter would otherwise be answered in silence."""
-        unknown = [
-            FieldError(code="unknown_field", detail=_("There is no such parameter."), parameter=name)
-            for name in request.query_params
-        ]
-        if unknown:
-            raise InvalidRequest(errors=unknown)
-
-
-def _field_errors(refused: ValidationError) -> list[FieldError]:
-    """The words of a model's checks, each at its field."""
-    if not hasattr(refused, "error_dict"):
-        return [FieldError(code="invalid", detail=text, pointer=pointer()) for text in refused.messages]
-    errors = []
-    for field, faults in refused.message_dict.items():
-        place = pointer() if field == NON_FIELD_ERRORS else pointer(*_public(field))
-        errors += [FieldError(code="invalid", detail=text, pointer=place) for text in faults]
-    return errors
-
-
-def _public(field: str) -> tuple[str, ...]:
-    """Where a column of the model stands in the body."""
-    if field.startswith("peak_") and field.endswith("_flops_per_s"):
-        return ("peak_flops_per_s", field.removeprefix("peak_").removesuffix("_flops_per_s"))
-    return (field,)

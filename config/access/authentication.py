@@ -6,6 +6,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from config.access.models import ApiToken, User
+from config.access.tokens import PREFIX as TOKEN_PREFIX
 from config.access.tokens import find_token
 
 _SCHEME = b"bearer"
@@ -18,6 +19,7 @@ class BearerAuthentication(BaseAuthentication):
         """User and token; None if the request carries no bearer token."""
         parts = get_authorization_header(request).split()
         if not parts or parts[0].lower() != _SCHEME:
+            _refuse_misplaced_token(parts)
             return None
         token = find_token(parts[1].decode("latin-1")) if len(parts) == 2 else None
         if token is None:
@@ -27,3 +29,13 @@ class BearerAuthentication(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         """The challenge of a 401."""
         return 'Bearer realm="aforo"'
+
+
+def _refuse_misplaced_token(parts: list[bytes]) -> None:
+    """A token behind another word, or none, is a slip; answered as anonymous it would look like a lack of rights.
+
+    Raises:
+        AuthenticationFailed: saying how a token is sent.
+    """
+    if any(part.startswith(TOKEN_PREFIX.encode()) for part in parts):
+        raise AuthenticationFailed(_("Send the token as “Authorization: Bearer afo_…”."))

@@ -11,16 +11,17 @@ from typing import IO, Any, Generic, TypeVar
 import orjson
 from django.conf import settings
 from django.http import HttpResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from catalog.api.json_format import JsonParser
 from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, Problem, pointer
+from catalog.api.query import Query, parse_query
 from estimator.api.answers import Answer
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import RequestBody
-from estimator.api.parsing import parse_body, parse_query
+from estimator.api.parsing import parse_body
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.live import current_facts
@@ -29,10 +30,8 @@ BodyT = TypeVar("BodyT", bound=RequestBody)
 AnswerT = TypeVar("AnswerT", bound=Answer)
 
 
-class EstimateQuery(BaseModel):
+class EstimateQuery(Query):
     """Query parameters that every estimate takes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     explain: bool = Field(default=False, description="true adds explanation[], the working step by step.")
 
@@ -102,12 +101,7 @@ class EstimateView(APIView):
         return HttpResponse(content, content_type="application/json")
 
     def _query(self, request: Request) -> EstimateQuery:
-        if not request.META.get("QUERY_STRING"):
-            return _NO_QUERY
-        try:
-            return parse_query(EstimateQuery, request.query_params)
-        except ResolutionError as error:
-            raise InvalidRequest(errors=[_parameter_error(issue) for issue in error.issues]) from None
+        return parse_query(EstimateQuery, request.query_params) if request.META.get("QUERY_STRING") else _NO_QUERY
 
 
 _NO_QUERY = EstimateQuery()
@@ -145,7 +139,3 @@ def problem_of(issues: tuple[Issue, ...]) -> Problem:
         for issue in issues
     ]
     return MalformedBody(errors=errors) if issues[0].code == "malformed" else InvalidRequest(errors=errors)
-
-
-def _parameter_error(issue: Issue) -> FieldError:
-    return FieldError(code=issue.code, detail=issue.detail, parameter=str(issue.path[0]), near=issue.near or None)

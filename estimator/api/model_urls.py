@@ -1,8 +1,6 @@
 """Addresses under `models/` that read a config.json: inspect for everyone, import for staff."""
 
-from typing import Any
-
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.urls import path
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -10,7 +8,9 @@ from rest_framework.request import Request
 
 from catalog.api.permissions import StaffWrites
 from catalog.api.problem_schema import problem_responses
-from catalog.api.problems import FieldError, InvalidRequest, pointer
+from catalog.api.problems import InvalidRequest
+from catalog.api.query import refuse_parameters
+from catalog.api.row_faults import row_faults
 from catalog.models import LanguageModel
 from catalog.services.model_import import import_model
 from estimator.api.endpoint import EstimateView, problem_of, render
@@ -52,6 +52,7 @@ class ImportView(EstimateView):
     )
     def post(self, request: Request) -> HttpResponse:
         """The model as saved."""
+        refuse_parameters(request.query_params)
         raw = request.data if isinstance(request.data, bytes) else b""
         try:
             body = parse_body(model_inspect.ImportRequest, raw, current_facts())
@@ -71,23 +72,11 @@ class ImportView(EstimateView):
                 replace=body.replace,
             )
         except ValidationError as refused:
-            raise InvalidRequest(errors=_field_errors(refused)) from refused
+            raise InvalidRequest(errors=row_faults(refused)) from refused
         answer = model_inspect.inspect_answer(
             figures, name=row.name, revision=current_facts().catalog_revision, explain=False, slug=row.slug
         )
         return HttpResponse(render(answer), content_type="application/json", status=201)
-
-
-def _field_errors(refused: ValidationError) -> list[FieldError]:
-    """The faults of a row by field of the body."""
-    faults: dict[str, Any] = (
-        refused.message_dict if hasattr(refused, "error_dict") else {NON_FIELD_ERRORS: refused.messages}
-    )
-    return [
-        FieldError(code="invalid", detail=str(message), pointer=pointer(*(() if name == NON_FIELD_ERRORS else (name,))))
-        for name, messages in faults.items()
-        for message in messages
-    ]
 
 
 urlpatterns = [

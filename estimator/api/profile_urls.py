@@ -1,8 +1,6 @@
 """The address under `engine-profiles/` that fits a profile to one's own runs; staff only, a new row each time."""
 
-from typing import Any
-
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.urls import path
 from django.utils.translation import gettext as _
@@ -13,6 +11,8 @@ from rest_framework.views import APIView
 from catalog.api.permissions import StaffWrites
 from catalog.api.problem_schema import problem_responses
 from catalog.api.problems import FieldError, InvalidRequest, NotFound, pointer
+from catalog.api.query import refuse_parameters
+from catalog.api.row_faults import row_faults
 from catalog.models import EngineProfile
 from catalog.services.engine_profiles import new_version
 from estimator.api.endpoint import RawJsonParser, problem_of, render
@@ -50,9 +50,10 @@ class CalibrateView(APIView):
     )
     def post(self, request: Request, slug: str) -> HttpResponse:
         """The profile as saved."""
+        refuse_parameters(request.query_params)
         parent = EngineProfile.objects.filter(slug=slug).first()
         if parent is None:
-            raise NotFound
+            raise NotFound(_("There is no engine profile %(slug)s.") % {"slug": slug})
         raw = request.data if isinstance(request.data, bytes) else b""
         facts = current_facts()
         try:
@@ -78,7 +79,7 @@ class CalibrateView(APIView):
                 reason="calibrated",
             )
         except ValidationError as refused:
-            raise InvalidRequest(errors=_field_errors(refused)) from refused
+            raise InvalidRequest(errors=row_faults(refused)) from refused
         answer = CalibrateAnswer(
             catalog_revision=current_facts().catalog_revision,
             slug=row.slug,
@@ -99,21 +100,6 @@ def _runs(body: CalibrateRequest) -> list[BenchRun]:
             field=f"runs.{position}.result",
         )
         for position, run in enumerate(body.runs)
-    ]
-
-
-def _field_errors(refused: ValidationError) -> list[FieldError]:
-    faults: dict[str, Any] = (
-        refused.message_dict if hasattr(refused, "error_dict") else {NON_FIELD_ERRORS: refused.messages}
-    )
-    return [
-        FieldError(
-            code="invalid",
-            detail=str(message),
-            pointer=pointer(*(() if name == NON_FIELD_ERRORS else (name,))),
-        )
-        for name, messages in faults.items()
-        for message in messages
     ]
 
 

@@ -116,6 +116,7 @@ class ReportPage(ResponsePart):
     count: int = Field(description="Reports in all.")
     page: int = Field(description="This page.")
     page_size: int = Field(description="Entries of a page.")
+    pages: int = Field(description="Pages in all.")
     results: list[ReportAnswer] = Field(description="The reports.")
 
 
@@ -125,6 +126,7 @@ class VersionPage(ResponsePart):
     count: int = Field(description="Versions in all.")
     page: int = Field(description="This page.")
     page_size: int = Field(description="Entries of a page.")
+    pages: int = Field(description="Pages in all.")
     results: list[VersionSummary] = Field(description="The versions, newest first.")
 
 
@@ -134,6 +136,7 @@ class RowPage(ResponsePart):
     count: int = Field(description="Rows that meet the filters.")
     page: int = Field(description="This page.")
     page_size: int = Field(description="Entries of a page.")
+    pages: int = Field(description="Pages in all.")
     results: list[dict[str, Any]] = Field(description="The rows, all columns; see reports/document-schema/.")
 
 

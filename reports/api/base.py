@@ -9,11 +9,13 @@ from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from catalog.api.problems import FieldError, IdempotencyKeyReused, InvalidRequest, NotFound, PreconditionFailed
+from catalog.api.query import Query, parse_query, refuse_parameters
 from estimator.api.endpoint import RawJsonParser, problem_of
 from estimator.api.parsing import parse_body
 from estimator.resolvers.issues import ResolutionError
@@ -21,6 +23,7 @@ from reports.models import Report, ReportVersion
 from reports.services.idempotency import KeyReusedError, known, once
 
 BodyT = TypeVar("BodyT", bound=BaseModel)
+QueryT = TypeVar("QueryT", bound=Query)
 PreparedT = TypeVar("PreparedT")
 _MAX_KEY = 128
 
@@ -30,6 +33,22 @@ class ReportsView(APIView):
 
     parser_classes = [RawJsonParser]
     token_scope = "reports"  # noqa: S105  a scope, no secret
+    # Whether reading takes parameters; writing never does.
+    reads_query = False
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """As the framework's; refuses parameters that nobody reads."""
+        super().initial(request, *args, **kwargs)
+        if not (self.reads_query and request.method in SAFE_METHODS):
+            refuse_parameters(request.query_params)
+
+    def query(self, request: Request, model: type[QueryT]) -> QueryT:
+        """The query string as its model.
+
+        Raises:
+            InvalidRequest: Every fault of it.
+        """
+        return parse_query(model, request.query_params)
 
     def body(self, request: Request, model: type[BodyT]) -> BodyT:
         """The body as its model; no body reads as an empty object.

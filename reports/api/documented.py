@@ -7,7 +7,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 
 from catalog.api.problem_schema import problem_responses
-from reports.api import answers, examples, schemas
+from catalog.api.query import PageQuery, parameters_of
+from reports.api import answers, examples, queries, schemas
 
 ViewT = TypeVar("ViewT", bound=type[Any])
 _READ = (401, 403, 404, 429)
@@ -27,10 +28,6 @@ class Operation:
     files: bool = False
 
 
-def _query(name: str, text: str, kind: Any = OpenApiTypes.STR, enum: list[str] | None = None) -> OpenApiParameter:
-    return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=text, enum=enum)
-
-
 _IDEMPOTENT = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,
@@ -40,31 +37,16 @@ _IDEMPOTENT = OpenApiParameter(
 _IF_MATCH = OpenApiParameter(
     "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="ETag of what was read; 412 when it has changed."
 )
-_PAGE = (
-    _query("page", "Page, from 1.", OpenApiTypes.INT),
-    _query("page_size", "Entries of a page.", OpenApiTypes.INT),
-)
-_FORMATS = ["csv", "json", "xlsx", "parquet", "html"]
-_LISTED = (
-    _query("search", "Part of the name."),
-    _query("tag", "A tag of the report."),
-    _query("ordering", "created_at or name, with - for descending."),
-    _query("mine", "true: only the caller's own.", OpenApiTypes.BOOL),
-    _query("archived", "true: only archived ones.", OpenApiTypes.BOOL),
-)
-_FORMAT = OpenApiParameter(
-    "format", OpenApiTypes.STR, OpenApiParameter.QUERY, required=True, enum=_FORMATS, description="Form of the file."
-)
-_ORDER = _query("ordering", "Up to four columns, with - for descending; null comes last.")
-_FROM = OpenApiParameter(
-    "from", OpenApiTypes.INT, OpenApiParameter.QUERY, required=True, description="The older version."
-)
-_TO = OpenApiParameter("to", OpenApiTypes.INT, OpenApiParameter.QUERY, required=True, description="The newer version.")
+_LISTED = tuple(parameters_of(queries.ReportsQuery))
+_PAGE = tuple(parameters_of(PageQuery))
+_ROWS = tuple(parameters_of(queries.RowsQuery))
+_DOWNLOAD = tuple(parameters_of(queries.DownloadQuery))
+_DIFF = tuple(parameters_of(queries.DiffQuery))
 _CREATES = (*_WRITE, 422)
 
 OPERATIONS: dict[tuple[str, str], Operation] = {
     ("ReportsCollection", "get"): Operation(
-        id="reports_list", answer=answers.ReportPage, parameters=(*_LISTED, *_PAGE), problems=(400, 401, 403, 429)
+        id="reports_list", answer=answers.ReportPage, parameters=_LISTED, problems=(400, 401, 403, 429)
     ),
     ("ReportsCollection", "post"): Operation(
         id="reports_create", request=schemas.CreateReportRequest, status=202, answer=answers.AcceptedAnswer,
@@ -110,13 +92,13 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("LinkDetail", "delete"): Operation(id="versions_links_delete", status=204),
     ("RowsView", "get"): Operation(
-        id="versions_rows", answer=answers.RowPage, parameters=(_ORDER, *_PAGE), problems=(*_READ, 400, 409)
+        id="versions_rows", answer=answers.RowPage, parameters=_ROWS, problems=(*_READ, 400, 409)
     ),
     ("DownloadView", "get"): Operation(
-        id="versions_download", files=True, parameters=(_FORMAT,), problems=(*_READ, 400, 409)
+        id="versions_download", files=True, parameters=_DOWNLOAD, problems=(*_READ, 400, 409)
     ),
     ("DiffView", "get"): Operation(
-        id="reports_diff", answer=answers.DiffAnswer, parameters=(_FROM, _TO, _query("format", "json, csv or html.")),
+        id="reports_diff", answer=answers.DiffAnswer, parameters=_DIFF,
         problems=(*_READ, 400, 409),
     ),
     ("DocumentSchemaView", "get"): Operation(id="reports_document_schema", answer=answers.DocumentSchema),

@@ -13,8 +13,9 @@ from estimator.services.sweep_columns import COLUMN_BY_NAME
 from reports import row_reading
 from reports.api.base import ReportsView, not_modified
 from reports.api.documented import documented
-from reports.api.paging import page_of, paged, refuse_repeated
-from reports.api.version_views import complete_rows, complete_version, format_of
+from reports.api.paging import offset, paged
+from reports.api.queries import DownloadQuery, RowsQuery
+from reports.api.version_views import complete_rows, complete_version
 from reports.artifacts import json as json_artifact
 from reports.choices import State
 from reports.downloads import serve
@@ -24,25 +25,26 @@ from reports.storage import get_storage
 
 _MAX_ORDERINGS = 4
 _MAX_VALUES = 100
-_OTHERS = {"page", "page_size", "ordering"}
+_OTHERS = set(RowsQuery.model_fields)
 
 
 @documented
 class RowsView(ReportsView):
     """`…/rows/`."""
 
+    reads_query = True
+
     def get(self, request: Request, report_id: UUID, number: int) -> HttpResponse | Response:
         """A page of rows; filter by any column (`gpu=a,b`, `tpot_s_mid__lte=0.05`), order by up to four."""
         version = complete_rows(self, request, report_id, number)
-        page = page_of(request, default=100, most=1000)
-        refuse_repeated(request)
-        conditions, ordering = self._conditions(request), self._ordering(request)
+        asked = self.query(request, RowsQuery)
+        conditions, ordering = self._conditions(request), self._ordering(asked)
         etag = f'"{version.content_sha256[:32]}"'
         if not_modified(request, etag):
             return HttpResponse(status=304, headers={"ETag": etag})
         path = get_storage().path(version.rows_file)
-        total, rows = row_reading.page(path, conditions, ordering, limit=page.size, offset=page.offset)
-        response = paged(request, page, total, rows)
+        total, rows = row_reading.page(path, conditions, ordering, limit=asked.page_size, offset=offset(asked))
+        response = paged(request, asked, total, rows)
         response["ETag"] = etag
         return response
 
@@ -73,12 +75,12 @@ class RowsView(ReportsView):
             raise InvalidRequest(errors=faults)
         return found
 
-    def _ordering(self, request: Request) -> list[str]:
-        given = [part for part in request.query_params.dict().get("ordering", "").split(",") if part]
+    def _ordering(self, asked: RowsQuery) -> list[str]:
+        given = [part for part in asked.ordering.split(",") if part]
         wrong = [part for part in given if part.removeprefix("-") not in COLUMN_BY_NAME]
         if wrong or len(given) > _MAX_ORDERINGS:
             detail = _("Up to four columns of the rows, with - for descending.")
-            raise InvalidRequest(errors=[FieldError(code="not_supported", detail=detail, parameter="ordering")])
+            raise InvalidRequest(errors=[FieldError(code="invalid", detail=detail, parameter="ordering")])
         return given
 
 
@@ -86,9 +88,11 @@ class RowsView(ReportsView):
 class DownloadView(ReportsView):
     """`…/download/`."""
 
+    reads_query = True
+
     def get(self, request: Request, report_id: UUID, number: int) -> HttpResponse | StreamingHttpResponse | Response:
         """The stored file (ETag, ranges), or 202 while a worker makes it."""
-        file_format = format_of(request)
+        file_format = self.query(request, DownloadQuery).format
         version = complete_version(self, request, report_id, number)
         found = files.file_of(version, file_format)
         if found.download is not None:

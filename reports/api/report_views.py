@@ -10,15 +10,14 @@ from rest_framework.response import Response
 
 from catalog.api.problems import FieldError, InvalidRequest, NotFound
 from reports import selectors
-from reports.api import schemas
+from reports.api import queries, schemas
 from reports.api.base import ReportsView, check_if_match, with_etag
 from reports.api.documented import documented
-from reports.api.paging import page_of, paged, refuse_unknown
+from reports.api.paging import offset, paged
 from reports.models import Report
 from reports.services import changes, preparing, schedules, sharing, versions
 from reports.services.versions import Prepared
 
-ORDERINGS = {"created_at": "created_at", "name": "name"}
 RETRY_AFTER_S = "1"
 
 
@@ -38,6 +37,8 @@ def accepted(request: Request, made: dict[str, Any]) -> Response:
 class ReportsCollection(ReportsView):
     """`reports/`."""
 
+    reads_query = True
+
     def get_throttles(self) -> list[Any]:
         """Creating is throttled on its own."""
         self.throttle_scope = "reports-create" if self.request.method == "POST" else None
@@ -45,22 +46,18 @@ class ReportsCollection(ReportsView):
 
     def get(self, request: Request) -> Response:
         """Reports one may see: own, shared, open to all."""
-        refuse_unknown(request, {"page", "page_size", "search", "ordering", "tag", "archived", "mine"})
-        page = page_of(request)
+        asked = self.query(request, queries.ReportsQuery)
         query = Report.objects.visible_to(request.user).select_related("owner")
-        query = query.filter(archived_at__isnull=request.query_params.get("archived") != "true")
-        if search := request.query_params.get("search"):
-            query = query.filter(name__icontains=search[:200])
-        if request.query_params.get("mine") == "true":
+        query = query.filter(archived_at__isnull=not asked.archived)
+        for word in asked.search.split():
+            query = query.filter(name__icontains=word)
+        if asked.mine:
             query = query.filter(owner_id=request.user.pk)
-        ordering = request.query_params.get("ordering", "-created_at")
-        if ordering.removeprefix("-") not in ORDERINGS:
-            detail = _("Must be one of %(allowed)s, with - for descending.") % {"allowed": ", ".join(ORDERINGS)}
-            raise InvalidRequest(errors=[FieldError(code="not_supported", detail=detail, parameter="ordering")])
-        if tag := request.query_params.get("tag"):
-            query = query.tagged(tag)
-        shown = list(query.order_by(ordering, "pk")[page.offset : page.offset + page.size])
-        return paged(request, page, query.count(), selectors.report_dicts(shown, request.user))
+        if asked.tag:
+            query = query.tagged(asked.tag)
+        start = offset(asked)
+        shown = list(query.order_by(asked.ordering, "pk")[start : start + asked.page_size])
+        return paged(request, asked, query.count(), selectors.report_dicts(shown, request.user))
 
     def post(self, request: Request) -> Response:
         """Order a report: stored at once, computed by workers."""

@@ -8,15 +8,16 @@ from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.api.problems import Conflict, FieldError, InvalidRequest, NotFound
+from catalog.api.problems import Conflict, NotFound
+from catalog.api.query import PageQuery
 from estimator.api.fields import RequestBody
 from reports import selectors
 from reports.api import schemas
 from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
-from reports.api.paging import page_of, paged, refuse_unknown
+from reports.api.paging import offset, paged
 from reports.api.report_views import RETRY_AFTER_S, accepted
-from reports.choices import FileFormat, State
+from reports.choices import State
 from reports.models import Report, ReportVersion, ShareLink
 from reports.services import preparing, sharing, versions
 from reports.services.versions import Prepared
@@ -27,14 +28,15 @@ from reports.storage import get_storage
 class VersionsCollection(ReportsView):
     """`reports/{id}/versions/`."""
 
+    reads_query = True
+
     def get(self, request: Request, report_id: UUID) -> Response:
         """Versions of a report, newest first."""
         report = self.report(request, report_id)
-        refuse_unknown(request, {"page", "page_size"})
-        page = page_of(request)
+        asked = self.query(request, PageQuery)
         query = selectors.versions_of(report)
-        shown = query[page.offset : page.offset + page.size]
-        return paged(request, page, query.count(), [selectors.summary(version) for version in shown])
+        shown = query[offset(asked) : offset(asked) + asked.page_size]
+        return paged(request, asked, query.count(), [selectors.summary(version) for version in shown])
 
     def post(self, request: Request, report_id: UUID) -> Response:
         """Build the next version with today's catalog; parts of the body replace those of the newest version."""
@@ -206,19 +208,3 @@ def complete_rows(view: ReportsView, request: Request, report_id: UUID, number: 
         detail = _("The stored file of the rows is not there; rebuild the report.")
         raise Conflict(detail, members={"state": State.FAILED, "code": "file_error"})
     return version
-
-
-def format_of(request: Request, allowed: tuple[str, ...] = tuple(FileFormat.values), default: str = "") -> str:
-    """The format asked for.
-
-    Raises:
-        InvalidRequest: None or an unknown one.
-    """
-    refuse_unknown(request, {"format", "from", "to"})
-    given = request.query_params.get("format", default)
-    if given not in allowed:
-        detail = _("Must be one of %(allowed)s.") % {"allowed": ", ".join(allowed)}
-        raise InvalidRequest(
-            errors=[FieldError(code="not_supported" if given else "required", detail=detail, parameter="format")]
-        )
-    return given

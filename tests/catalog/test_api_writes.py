@@ -83,20 +83,29 @@ def test_a_change_over_somebody_else_s_change_is_refused(editor, resource):
     [
         ({"colour": "red"}, "#/colour", "unknown_field"),
         ({"memory_vendor_bytes": -1}, "#/memory_vendor_bytes", "out_of_range"),
-        ({"memory_vendor_bytes": "much"}, "#/memory_vendor_bytes", "invalid"),
+        ({"memory_vendor_bytes": "much"}, "#/memory_vendor_bytes", "invalid_type"),
         ({"memory_vendor_bytes": None}, "#/memory_vendor_bytes", "required"),
-        ({"vendor": "Acme"}, "#/vendor", "not_supported"),
+        ({"memory_vendor_bytes": "80000000000"}, "#/memory_vendor_bytes", "invalid_type"),
+        ({"memory_vendor_bytes": 80.5}, "#/memory_vendor_bytes", "invalid_type"),
+        ({"memory_vendor_bytes": 1e30}, "#/memory_vendor_bytes", "out_of_range"),
+        ({"memory_bandwidth_bytes_per_s": True}, "#/memory_bandwidth_bytes_per_s", "invalid_type"),
+        ({"peak_flops_per_s": {"bf16": True}}, "#/peak_flops_per_s/bf16", "invalid_type"),
+        ({"peak_flops_per_s": []}, "#/peak_flops_per_s", "invalid_type"),
+        ({"name": 5}, "#/name", "invalid_type"),
+        ({"launch_date": 2020}, "#/launch_date", "invalid_type"),
+        ({"edited_by_person": False}, "#/edited_by_person", "not_supported"),
+        ({"vendor": "Acme"}, "#/vendor", "invalid"),
         ({"slug": "Has Spaces"}, "#/slug", "invalid"),
-        ({"peak_flops_per_s": {"fp99": 1e15}}, "#/peak_flops_per_s", "not_supported"),
-        ({"peak_flops_per_s": {"bf16": 989}}, "#/peak_flops_per_s", "out_of_range"),
+        ({"peak_flops_per_s": {"fp99": 1e15}}, "#/peak_flops_per_s/fp99", "unknown_field"),
+        ({"peak_flops_per_s": {"bf16": 989}}, "#/peak_flops_per_s/bf16", "out_of_range"),
         ({"peak_flops_per_s": {"bf16": 1e14, "fp8": 1e15}}, "#/peak_flops_per_s/fp8", "invalid"),
         ({"link": "nvlink4"}, "#/link_bytes_per_s_per_direction", "invalid"),
         ({"sources": {"*": {"colour": "red"}}}, "#/sources", "invalid"),
-        ({"sources": {"*": {"source": "a\x00b"}}}, "#/sources", "invalid"),
+        ({"sources": {"*": {"source": "a\x00b"}}}, "#/sources/*/source", "invalid"),
         ({"notes": "a\x00b"}, "#/notes", "invalid"),
-        ({"memory_bandwidth_bytes_per_s": "inf"}, "#/memory_bandwidth_bytes_per_s", "invalid"),
-        ({"memory_bandwidth_bytes_per_s": "nan"}, "#/memory_bandwidth_bytes_per_s", "invalid"),
-        ({"peak_flops_per_s": {"bf16": "inf"}}, "#/peak_flops_per_s", "invalid"),
+        ({"memory_bandwidth_bytes_per_s": "inf"}, "#/memory_bandwidth_bytes_per_s", "invalid_type"),
+        ({"memory_bandwidth_bytes_per_s": "nan"}, "#/memory_bandwidth_bytes_per_s", "invalid_type"),
+        ({"peak_flops_per_s": {"bf16": "inf"}}, "#/peak_flops_per_s/bf16", "invalid_type"),
     ],
 )  # fmt: skip
 def test_a_wrong_field_is_named_and_nothing_is_stored(editor, change, pointer, code):
@@ -146,11 +155,57 @@ def test_models_are_not_posted_but_imported(editor):
 def test_the_architecture_of_a_model_does_not_change_by_an_edit(editor):
     model = LanguageModelFactory()
     url = f"/api/v1/models/{model.slug}/"
-    editor.patch(url, {"total_parameters": 1, "architecture": {}, "publisher": "Meta"})
+    answer = editor.patch(url, {"total_parameters": 1, "architecture": {}, "publisher": "Meta"})
+    assert {(error["pointer"], error["code"]) for error in answer.json()["errors"]} == {
+        ("#/total_parameters", "not_supported"),
+        ("#/architecture", "not_supported"),
+    }
     model.refresh_from_db()
-    assert model.publisher == "Meta"
+    assert model.publisher == ""
     assert model.total_parameters == 8_030_261_248
     assert model.architecture == {"family": "llama"}
+
+
+def test_the_slug_of_a_row_does_not_change(editor):
+    gpu = GpuFactory()
+    answer = editor.patch(f"/api/v1/gpus/{gpu.slug}/", {"slug": "another", "notes": "x"})
+    assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [("#/slug", "not_supported")]
+    gpu.refresh_from_db()
+    assert gpu.notes == ""
+
+
+def test_every_fault_of_a_row_comes_in_one_answer(editor):
+    answer = editor.post("/api/v1/gpus/", {"slug": "a b", "vendor": "Acme", "name": 5, "colour": "red"})
+    faults = {error["pointer"]: error["code"] for error in answer.json()["errors"]}
+    assert faults["#/slug"] == faults["#/vendor"] == "invalid"
+    assert faults["#/name"] == "invalid_type"
+    assert faults["#/colour"] == "unknown_field"
+    assert faults["#/memory_vendor_bytes"] == "required"
+
+
+@pytest.mark.parametrize("body", ["[]", "null", "5", '"x"'])
+def test_a_row_is_an_object(editor, body):
+    answer = editor.generic("POST", "/api/v1/gpus/", body, content_type="application/json")
+    assert [(e["pointer"], e["code"]) for e in answer.json()["errors"]] == [("#", "invalid_type")]
+
+
+def test_a_key_twice_is_refused_in_a_row_too(editor):
+    body = '{"slug": "a", "sources": {"*": {"source": "x", "source": "y"}}}'
+    answer = editor.generic("POST", "/api/v1/gpus/", body, content_type="application/json")
+    assert [(e["pointer"], e["code"]) for e in answer.json()["errors"]] == [("#/sources/*/source", "ambiguous")]
+
+
+def test_money_is_never_a_number(editor):
+    answer = editor.post("/api/v1/api-prices/", {"amount": 2.5})
+    assert ("#/amount", "invalid_type") in {(e["pointer"], e["code"]) for e in answer.json()["errors"]}
+
+
+@pytest.mark.parametrize(("method", "path"), [("post", ""), ("put", "l4/"), ("patch", "l4/"), ("delete", "l4/")])
+def test_writes_take_no_parameters(editor, method, path):
+    GpuFactory(slug="l4")
+    answer = getattr(editor, method)(f"/api/v1/gpus/{path}?dry_run=true", {"notes": "x"})
+    assert [(e["parameter"], e["code"]) for e in answer.json()["errors"]] == [("dry_run", "unknown_field")]
+    assert Gpu.objects.get(slug="l4").notes == ""
 
 
 def test_checkpoints_given_replace_those_stored_and_keep_the_equal_ones(editor):

@@ -25,6 +25,12 @@ FAILURES: dict[str, Any] = {
             )
         ]
     ),
+    "framework-invalid": lambda: exceptions.ValidationError({"gpu": ["wrong"]}),
+    "malformed": problems.MalformedBody,
+    "framework-malformed": exceptions.ParseError,
+    "packed": problems.UnsupportedMediaType,
+    "framework-media": lambda: exceptions.UnsupportedMediaType("text/csv"),
+    "framework404": exceptions.NotFound,
     "http404": Http404,
     "conflict": problems.Conflict,
     "gone": problems.Gone,

@@ -78,6 +78,13 @@ def test_a_token_that_is_no_good_is_a_401_and_is_kept(token, how):
     assert ApiToken.objects.count() == 1
 
 
+@pytest.mark.parametrize("scheme", ["", "Token ", "token ", "Basic "])
+def test_a_token_sent_in_another_way_is_told_how_and_not_taken_for_nobody(token, scheme):
+    response = Client().get("/api/v1/gpus/", headers={"Authorization": scheme + token[1]})
+    assert response.status_code == 401
+    assert "Authorization: Bearer" in response.json()["detail"]
+
+
 def test_anonymous_people_read_and_estimate_in_development_but_own_nothing(settings):
     settings.AFORO_ALLOW_ANONYMOUS = True
     client = Client()

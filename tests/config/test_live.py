@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -13,6 +14,14 @@ def ready(service) -> bool:
         return service.call("GET", "/readyz")[0] == 200
     except OSError:
         return False
+
+
+def answer_in_chunks(service, parts: list[bytes]) -> dict:
+    """What the service says to a body of no stated length; urllib sends what it cannot measure in chunks."""
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(service.base + "/api/v1/estimates/tokens/", iter(parts), headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
 
 
 def survives_kills_and_stops_cleanly(service) -> None:
@@ -34,6 +43,7 @@ def test_make_run_on_embedded_defaults(live_service, tmp_path):
     assert (tmp_path / "var" / "aforo.sqlite3").exists()
     assert (tmp_path / "var" / "demo.json").stat().st_mode & 0o077 == 0
     token = service.token
+    assert answer_in_chunks(service, [b'{"words"', b": 900}"])["tokens"] == 1200
     call = service.text().split("A first answer:")[1].split("Ctrl-C")[0]
     answer = subprocess.run(["bash", "-c", call], capture_output=True, text=True, timeout=60).stdout
     assert json.loads(answer)["feasible"] is True

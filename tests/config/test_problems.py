@@ -7,6 +7,8 @@ from django.test import Client
 
 from catalog.api import problems
 from catalog.api.json_format import read_json, write_json
+from catalog.api.strict_json import MAX_DEPTH, UnacceptableJsonError, read_strictly
+from tests.config.problem_urls import FAILURES
 
 pytestmark = [pytest.mark.urls("tests.config.problem_urls"), pytest.mark.django_db]
 
@@ -63,7 +65,7 @@ def test_an_engine_error_points_at_its_field(client):
     body = problem_of(client.get("/api/v1/fail/range/"), 400, "invalid-request")
     assert body["errors"][0] == {
         "pointer": "#/workload/input_tokens",
-        "code": "out_of_range",
+        "code": "invalid",
         "detail": "must be positive",
     }
 
@@ -214,3 +216,54 @@ def test_read_json_names_line_and_column():
     with pytest.raises(problems.MalformedBody) as caught:
         read_json(b'{\n "a": nope}')
     assert "line 2" in caught.value.errors[0].detail
+
+
+def test_a_packed_body_is_415_and_says_how_to_send_it(client):
+    response = client.post("/api/v1/echo/", "{}", content_type="application/json", headers={"Content-Encoding": "gzip"})
+    body = problem_of(response, 415, "unsupported-media-type")
+    assert "gzip" in body["detail"]
+    assert response["Accept-Encoding"] == "identity"
+
+
+def test_a_body_of_unmarked_length_is_411(client):
+    headers = {"Transfer-Encoding": "chunked"}
+    request = client.generic("POST", "/api/v1/echo/", "", content_type="application/json", headers=headers)
+    problem_of(request, 411, "length-required")
+
+
+def test_nul_in_a_parameter_names_the_parameter(client):
+    body = problem_of(client.get("/api/v1/echo/?search=a%00b&page=1"), 400, "invalid-request")
+    assert [(error["parameter"], error["code"]) for error in body["errors"]] == [("search", "invalid")]
+
+
+def test_one_type_has_one_title_whoever_raises_it(client):
+    answers = [client.get(f"/api/v1/fail/{kind}/").json() for kind in FAILURES if kind != "crash"]
+    assert len({(answer["type"], answer["title"]) for answer in answers}) == len({answer["type"] for answer in answers})
+
+
+def test_a_method_nobody_may_use_is_405_whoever_asks(client, settings):
+    settings.AFORO_ALLOW_ANONYMOUS = False
+    problem_of(client.delete("/api/v1/echo/"), 405, "method-not-allowed")
+    problem_of(client.get("/api/v1/echo/"), 405, "method-not-allowed")
+
+
+@pytest.mark.parametrize("body", [b"", b"   "])
+def test_an_empty_body_is_called_empty(body):
+    with pytest.raises(UnacceptableJsonError, match="empty"):
+        read_strictly(body)
+
+
+def test_deep_nesting_is_malformed_and_not_an_unknown_fault():
+    assert read_strictly(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
+    with pytest.raises(UnacceptableJsonError) as caught:
+        read_strictly(b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1))
+    assert [(fault.code, fault.path) for fault in caught.value.faults] == [("malformed", ())]
+
+
+def test_a_repeated_key_is_pointed_at_where_it_stands():
+    with pytest.raises(UnacceptableJsonError) as caught:
+        read_strictly(b'{"a": [{"b": 1}, {"b": 1, "b": 2}], "c": 1, "c": 1}')
+    assert [(fault.code, fault.path) for fault in caught.value.faults] == [
+        ("ambiguous", ("a", 1, "b")),
+        ("ambiguous", ("c",)),
+    ]
