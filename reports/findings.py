@@ -26,10 +26,11 @@ def find(rows: Path, inputs: dict[str, Any]) -> tuple[dict[str, Any], list[Findi
     with tables.connect(threads=2) as connection:
         connection.execute(
             "CREATE TEMP TABLE every AS SELECT row_index, model, workload, gpu, engine, precision, parallelism, tp, "
-            "gpus, batch_size, fits, effective_concurrency, tokens_per_s_total_mid AS total, "
+            "gpus, batch_size, offered_requests_per_s AS offered, fits, tokens_per_s_total_mid AS total, "
             "tokens_per_s_per_user_mid AS per_user, tokens_per_s_per_gpu_mid AS per_gpu, tpot_s_mid AS tpot, "
             "CAST(cost_per_mtok_output_mid AS DOUBLE) AS cost, meets_slo, "
-            "coalesce(weights_bytes, 0) + coalesce(kv_cache_bytes, 0) AS held_bytes "
+            "coalesce(weights_bytes, 0) + coalesce(kv_cache_bytes, 0) AS held_bytes, "
+            "coalesce(utilization, 0) < 1 AS lasts "
             f"FROM {tables.source(rows)} WHERE status = 'ok'"
         )
         summary = _summary(connection, rows) | _cover(connection)
@@ -46,21 +47,21 @@ def find(rows: Path, inputs: dict[str, Any]) -> tuple[dict[str, Any], list[Findi
 
 def _summary(connection: duckdb.DuckDBPyConnection, rows: Path) -> dict[str, Any]:
     counts = dict(connection.execute(f"SELECT status, count(*) FROM {tables.source(rows)} GROUP BY 1").fetchall())
-    best = (
-        connection.execute(
-            "SELECT max(total), max(per_user), max(per_gpu), min(cost), count(*) FILTER (WHERE meets_slo) FROM every"
-        ).fetchone()
-        or (None,) * 5
-    )
+    best = connection.execute(
+        "SELECT max(total), max(per_user) FILTER (WHERE lasts), max(per_gpu), count(*) FILTER (WHERE meets_slo), "
+        "count(*) FILTER (WHERE NOT lasts) FROM every"
+    ).fetchone()
+    total, per_user, per_gpu, meets, grows = best or (None,) * 5
     return {
         "rows": sum(counts.values()),
         "ok_rows": counts.get("ok", 0),
         "does_not_fit_rows": counts.get("does_not_fit", 0),
         "unsupported_rows": counts.get("unsupported", 0),
-        "meets_slo_rows": best[4],
-        "max_tokens_per_s_total_mid": best[0],
-        "max_tokens_per_s_per_user_mid": best[1],
-        "max_tokens_per_s_per_gpu_mid": best[2],
+        "queue_grows_rows": grows,
+        "meets_slo_rows": meets,
+        "max_tokens_per_s_total_mid": total,
+        "max_tokens_per_s_per_user_mid": per_user,
+        "max_tokens_per_s_per_gpu_mid": per_gpu,
     }
 
 
@@ -72,12 +73,13 @@ def _cover(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     )
     counted = connection.execute(f"SELECT count(*) FROM (SELECT DISTINCT {_GROUP} FROM every)").fetchone() or (0,)
     narrowed = f" SEMI JOIN looked_at USING ({_GROUP})" if counted[0] > MAX_GROUPS else ""
-    connection.execute(f"CREATE TEMP VIEW ok AS SELECT every.* FROM every{narrowed}")
+    # A load whose queue grows lasts for no time: it proves nothing.
+    connection.execute(f"CREATE TEMP VIEW ok AS SELECT every.* FROM every{narrowed} WHERE lasts")
     return {"groups": counted[0], "groups_with_findings": min(counted[0], MAX_GROUPS)}
 
 
 def _largest(_with_slo: bool) -> str:
-    return _ranked("batch_size DESC, total DESC NULLS LAST, row_index", "fits")
+    return _ranked("batch_size DESC, total DESC NULLS LAST, row_index", "fits AND batch_size IS NOT NULL")
 
 
 def _within_slo(_with_slo: bool) -> str:
@@ -97,7 +99,10 @@ def _ranked(order: str, condition: str) -> str:
 
 
 def _knee(_with_slo: bool) -> str:
-    """In the configuration with the best speed per GPU: the last batch whose growth still paid by more than half."""
+    """In the configuration with the best speed per GPU: the last batch whose growth still paid by more than half.
+
+    Only for workloads with batch sizes: under open load the rate sets the speed, whatever the batch.
+    """
     return (
         f"WITH best AS (SELECT {_CONFIGURATION} FROM (SELECT *, row_number() OVER (PARTITION BY {_GROUP} "
         f"ORDER BY per_gpu DESC NULLS LAST, row_index) AS place FROM ok) WHERE place = 1), "
@@ -120,7 +125,7 @@ def _quantisation(_with_slo: bool) -> str:
     same = '"model", "workload", "gpu", "engine", "parallelism"'
     return (
         f"WITH based AS (SELECT *, first_value(row_index) OVER w AS widest, first_value(total) OVER w AS widest_total, "
-        f"first_value(held_bytes) OVER w AS widest_bytes FROM ok "
+        f"first_value(held_bytes) OVER w AS widest_bytes FROM ok WHERE batch_size IS NOT NULL "
         f"WINDOW w AS (PARTITION BY {same}, batch_size ORDER BY held_bytes DESC, row_index)), "
         "pairs AS (SELECT *, max(CASE WHEN total > widest_total THEN batch_size END) OVER "
         f"(PARTITION BY {same}, precision) AS last_faster FROM based WHERE held_bytes < widest_bytes), "
@@ -134,14 +139,24 @@ def _quantisation(_with_slo: bool) -> str:
 def _tensor_parallel(_with_slo: bool) -> str:
     """Per configuration but for parallelism: the first step of TP that speeds one user up by less than a tenth."""
     rest = "regexp_replace(parallelism, '^tp[0-9]+', '')"
-    same = f'"model", "workload", "gpu", "engine", "precision", "batch_size", {rest}'
+    same = f'"model", "workload", "gpu", "engine", "precision", "batch_size", "offered", {rest}'
     return (
         f"WITH steps AS (SELECT *, lag(per_user) OVER w AS before, lag(row_index) OVER w AS other, "
-        f"lag(tp) OVER w AS fewer FROM ok WINDOW w AS (PARTITION BY {same} ORDER BY tp, row_index)), "
+        f"lag(tp) OVER w AS fewer FROM ok WHERE batch_size IS NOT NULL OR offered IS NOT NULL "
+        f"WINDOW w AS (PARTITION BY {same} ORDER BY tp, row_index)), "
         "stops AS (SELECT *, row_number() OVER (PARTITION BY model, workload ORDER BY tp, row_index) AS place "
         f"FROM steps WHERE tp > fewer AND per_user < {_TENTH} * before) "
         f"SELECT row_index, other FROM stops WHERE place = 1 ORDER BY row_index LIMIT {MAX_GROUPS}"
     )
+
+
+def load_of(row: dict[str, Any]) -> str:
+    """The load of a row in words."""
+    if row["offered_requests_per_s"] is not None:
+        return _("%(rate)s requests/s") % {"rate": f"{row['offered_requests_per_s']:g}"}
+    if row["batch_size"] is None:
+        return _("full load")
+    return _("batch %(batch)s") % {"batch": row["batch_size"]}
 
 
 def _text_largest(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
@@ -159,17 +174,17 @@ def _text_knee(row: dict[str, Any], other: dict[str, Any] | None) -> str:
 
 
 def _text_slo(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
-    return _("Within the targets, %(gpu)s at batch %(batch)s gives the most tokens per second and GPU.") % {
+    return _("Within the targets, %(gpu)s at %(load)s gives the most tokens per second and GPU.") % {
         "gpu": row["gpu"],
-        "batch": row["batch_size"],
+        "load": load_of(row),
     }
 
 
 def _text_cheapest(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
-    return _("The cheapest: %(gpu)s, %(precision)s, batch %(batch)s at %(cost)s %(currency)s per million tokens.") % {
+    return _("The cheapest: %(gpu)s, %(precision)s, %(load)s at %(cost)s %(currency)s per million tokens.") % {
         "gpu": row["gpu"],
         "precision": row["precision"],
-        "batch": row["batch_size"],
+        "load": load_of(row),
         "cost": row["cost_per_mtok_output_mid"],
         "currency": row["currency"] or "",
     }
@@ -185,10 +200,10 @@ def _text_quantisation(row: dict[str, Any], other: dict[str, Any] | None) -> str
 
 
 def _text_tensor_parallel(row: dict[str, Any], other: dict[str, Any] | None) -> str:
-    text = _("On %(gpu)s at batch %(batch)s, TP %(more)s instead of %(fewer)s speeds a user up by less than a tenth.")
+    text = _("On %(gpu)s at %(load)s, TP %(more)s instead of %(fewer)s speeds a user up by less than a tenth.")
     return text % {
         "gpu": row["gpu"],
-        "batch": row["batch_size"],
+        "load": load_of(row),
         "fewer": other["tp"] if other else "",
         "more": row["tp"],
     }

@@ -7,6 +7,7 @@ reconfigured. Names of columns come from our own list; values are always bound.
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,18 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from estimator.services.sweep_columns import COLUMNS, Column, ColumnKind, Rows, TextValues
+from estimator.services.sweep_columns import COLUMN_BY_NAME, COLUMNS, Column, ColumnKind, Rows, TextValues
 from reports import canonical, conf
 
 _CODE = "__code"
 _MONEY_TYPE = "DECIMAL(38,12)"
+_SQL_TYPES = {
+    ColumnKind.TEXT: "VARCHAR",
+    ColumnKind.INTEGER: "BIGINT",
+    ColumnKind.NUMBER: "DOUBLE",
+    ColumnKind.BOOLEAN: "BOOLEAN",
+    ColumnKind.MONEY: _MONEY_TYPE,
+}
 
 
 def quoted(path: Path | str) -> str:
@@ -103,8 +111,22 @@ def merge(parts: Sequence[Path], path: Path) -> None:
 
 
 def source(path: Path) -> str:
-    """The FROM expression of a stored Parquet file."""
-    return f"read_parquet({quoted(path)})"
+    """The FROM expression of a stored Parquet file; columns that a file of an older release lacks read as null."""
+    stored = f"read_parquet({quoted(path)})"
+    if not (missing := _missing(path)):
+        return stored
+    blank = ", ".join(f'CAST(NULL AS {_SQL_TYPES[COLUMN_BY_NAME[name].kind]}) AS "{name}"' for name in missing)
+    select = ", ".join(f'"{column.name}"' for column in COLUMNS)
+    return f"(SELECT {select} FROM (SELECT *, {blank} FROM {stored}))"
+
+
+@lru_cache(maxsize=4096)
+def _missing(path: Path) -> tuple[str, ...]:
+    """Columns of today that a file does not have; names of files hold lease tokens and are never used again."""
+    with connect() as connection:
+        described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({quoted(path)})").fetchall()
+    held = {entry[0] for entry in described}
+    return tuple(column.name for column in COLUMNS if column.name not in held)
 
 
 def read_numbers(connection: duckdb.DuckDBPyConnection, path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:

@@ -1,61 +1,79 @@
 """The axes of a sweep, resolved from a snapshot's facts: engine objects, labels for rows, and what goes with what."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from estimator.engine.errors import EngineError
-from estimator.engine.options import MemoryOverrides
-from estimator.engine.specs import EngineProfile, Parallelism, Precision, WorkloadMode
-from estimator.resolvers.choices import GpuChoice, ModelChoice
-from estimator.resolvers.engines import resolve_engine
+from estimator.engine.errors import EngineError, InvalidInputError, UnknownArchitectureError
+from estimator.engine.options import Lora
+from estimator.engine.specs import Parallelism, Precision
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import resolve_gpu
-from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode, ResolutionError
 from estimator.resolvers.models import resolve_model
-from estimator.resolvers.parallel import check_parallelism
+from estimator.resolvers.parallel import check_parallelism, scale_up_warning
 from estimator.resolvers.plan import ResolvedGpu, ResolvedModel
-from estimator.resolvers.precisions import check_precision
+from estimator.resolvers.precisions import check_cache_format, check_precision, stored_format_warnings
+from estimator.services.sweep_entries import (
+    Entry,
+    SweepEngine,
+    gpu_choice,
+    label_of,
+    model_choice,
+    name_faults,
+    refuse_twice,
+    resolve_sweep_engine,
+)
+from estimator.services.sweep_workloads import SweepWorkload, check_window, load_faults, workload_of
 
 Path = tuple[str | int, ...]
 Reasons = NDArray[np.int32]
+_IDEAL = "ideal"
+# The axes in row order, each with the column of its labels.
+COLUMN_OF_AXIS = {
+    "models": "model",
+    "gpus": "gpu",
+    "engines": "engine",
+    "precisions": "precision",
+    "parallelism": "parallelism",
+    "workloads": "workload",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepWorkload:
-    """Lengths in tokens and mode of one workload; the batch of a row is its concurrency."""
+class SweepPrecision:
+    """Formats of one precision; `cache_stated`: the format of the KV cache was given, not taken for granted."""
 
-    label: str
-    mode: WorkloadMode
-    input_tokens: int
-    output_tokens: int
-    prefix_cache_hit_rate: float
+    formats: Precision
+    cache_stated: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axes:
     """Resolved axes; `gpus_ideal` holds the same GPUs with the memory figure that profile `ideal` counts with.
 
-    `parallel_reason[model, parallelism]`, `precision_reason[gpu, precision]` and `window_reason[model, workload]` index
+    `labels` are what rows call each entry, by the column's name. `parallel_reason[model, parallelism]`,
+    `precision_reason[gpu, precision]`, `cache_reason[engine, precision]` and `window_reason[model, workload]` index
     `reasons`; −1 is fine.
     """
 
     models: tuple[ResolvedModel, ...]
     gpus: tuple[ResolvedGpu, ...]
     gpus_ideal: tuple[ResolvedGpu, ...]
-    engines: tuple[EngineProfile, ...]
-    precisions: tuple[Precision, ...]
+    engines: tuple[SweepEngine, ...]
+    precisions: tuple[SweepPrecision, ...]
     parallelism: tuple[Parallelism, ...]
     workloads: tuple[SweepWorkload, ...]
-    memory: MemoryOverrides
-    reasons: tuple[str, ...]
+    lora: Lora | None
+    labels: Mapping[str, tuple[str, ...]]
     parallel_reason: Reasons
     precision_reason: Reasons
+    cache_reason: Reasons
     window_reason: Reasons
+    reasons: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int, int, int, int, int]:
@@ -69,98 +87,136 @@ class Axes:
             len(self.workloads),
         )
 
+    def unsupported(self, codes: Sequence[Any]) -> Reasons:
+        """Index of the reason why rows at these places of the axes have no figures, −1 where they have."""
+        model, gpu, engine, precision, parallel, workload = codes
+        found = self.parallel_reason[model, parallel]
+        for other in (
+            self.precision_reason[gpu, precision],
+            self.cache_reason[engine, precision],
+            self.window_reason[model, workload],
+        ):
+            found = np.where(found >= 0, found, other)
+        return np.asarray(found, dtype=np.int32)
+
 
 def resolve_axes(sweep: Mapping[str, Any], facts: Facts) -> Axes:
     """The axes of a sweep given by the names of the API.
 
     Raises:
         ResolutionError: Every slug that is unknown and every entry that goes with nothing, by its place in the sweep.
+        UnknownArchitectureError: A config whose model_type has no rule.
     """
-    issues: list[Issue] = []
-    models = [_part(issues, lambda p, s=slug: resolve_model(ModelChoice(slug=s), facts, p), ("models", n))
-              for n, slug in enumerate(sweep["models"])]  # fmt: skip
-    engines = [_part(issues, lambda p, s=slug: resolve_engine(s, facts, ("engines",)), ("engines", n))
-               for n, slug in enumerate(sweep["engines"])]  # fmt: skip
-    gpus = _gpus(sweep["gpus"], facts, issues, ideal=False, wanted=any(e and e.kind != "ideal" for e in engines))
-    gpus_ideal = _gpus(sweep["gpus"], facts, issues, ideal=True, wanted=any(e and e.kind == "ideal" for e in engines))
+    issues = [*name_faults(sweep, facts), *load_faults(sweep["workloads"], sweep.get("batch_sizes"))]
+    models = [
+        _part(issues, lambda e=entry: resolve_model(model_choice(e), facts, ()), ("models", number))
+        for number, entry in enumerate(sweep["models"])
+    ]
+    shared = sweep.get("memory") or {}
+    engines = [
+        _part(issues, lambda e=entry: resolve_sweep_engine(e, facts, shared), ("engines", number))
+        for number, entry in enumerate(sweep["engines"])
+    ]
+    kinds = {engine.profile.kind == _IDEAL for engine in engines if engine is not None}
+    gpus = _gpus(sweep["gpus"], facts, issues, ideal=False) if False in kinds else []
+    gpus_ideal = _gpus(sweep["gpus"], facts, issues, ideal=True) if True in kinds else []
     if issues:
-        raise ResolutionError(issues)
-    precisions = tuple(Precision(**given) for given in sweep["precisions"])
-    parallelism = tuple(Parallelism(**given) for given in sweep["parallelism"])
-    workloads = tuple(map(_workload, sweep["workloads"]))
-    found = tuple(model for model in models if model is not None)
-    some_gpus = tuple(gpu for gpu in (gpus if any(gpus) else gpus_ideal) if gpu is not None)
-    reasons: list[str] = []
-    axes = Axes(
-        models=found,
-        gpus=some_gpus,
-        gpus_ideal=tuple(gpu for gpu in gpus_ideal if gpu is not None) or some_gpus,
-        engines=tuple(engine for engine in engines if engine is not None),
-        precisions=precisions,
-        parallelism=parallelism,
-        workloads=workloads,
-        memory=MemoryOverrides(**(sweep.get("memory") or {})),
-        parallel_reason=_matrix(reasons, found, parallelism, lambda m, p: check_parallelism(p, m.architecture)),
-        precision_reason=_matrix(reasons, some_gpus, precisions, lambda g, p: check_precision(p, g)),
-        window_reason=_matrix(reasons, found, workloads, _check_window),
-        reasons=(),
-    )
-    axes = _with_reasons(axes, tuple(reasons))
+        raise ResolutionError(issues[:MAX_ISSUES])
+    axes = _matched(sweep, models, gpus, gpus_ideal, engines)
     _refuse_useless(axes)
-    _refuse_twice(sweep, engines=[engine.slug for engine in axes.engines])
+    refuse_twice({axis: axes.labels[column] for axis, column in COLUMN_OF_AXIS.items()})
     return axes
 
 
-def _with_reasons(axes: Axes, reasons: tuple[str, ...]) -> Axes:
-    values = {field.name: getattr(axes, field.name) for field in fields(axes)} | {"reasons": reasons}
-    return Axes(**values)
+def _matched(
+    sweep: Mapping[str, Any],
+    models: Sequence[ResolvedModel],
+    gpus: Sequence[ResolvedGpu],
+    gpus_ideal: Sequence[ResolvedGpu],
+    engines: Sequence[SweepEngine],
+) -> Axes:
+    """The axes with what goes with what."""
+    precisions = tuple(map(_precision, sweep["precisions"]))
+    parallelism = tuple(Parallelism(**given) for given in sweep["parallelism"])
+    workloads = tuple(map(workload_of, sweep["workloads"]))
+    some_gpus = tuple(gpus or gpus_ideal)
+    reasons: list[str] = []
+    axes = Axes(
+        models=tuple(models),
+        gpus=some_gpus,
+        gpus_ideal=tuple(gpus_ideal) or some_gpus,
+        engines=tuple(engines),
+        precisions=precisions,
+        parallelism=parallelism,
+        workloads=workloads,
+        lora=Lora(**sweep["lora"]) if sweep.get("lora") else None,
+        labels={
+            "model": tuple(map(label_of, sweep["models"])),
+            "gpu": tuple(map(label_of, sweep["gpus"])),
+            "engine": tuple(engine.label for engine in engines),
+            "precision": tuple(precision_label(precision.formats) for precision in precisions),
+            "parallelism": tuple(f"tp{p.tp}-pp{p.pp}-ep{p.ep}-dp{p.dp}" for p in parallelism),
+            "workload": tuple(workload.label for workload in workloads),
+        },
+        parallel_reason=_matrix(reasons, models, parallelism, lambda m, p: check_parallelism(p, m.architecture)),
+        precision_reason=_matrix(reasons, some_gpus, precisions, lambda g, p: check_precision(p.formats, g)),
+        cache_reason=_matrix(reasons, engines, precisions, lambda e, p: check_cache_format(p.formats, e.profile)),
+        window_reason=_matrix(reasons, models, workloads, check_window),
+    )
+    return replace(axes, reasons=tuple(reasons))
+
+
+def warnings_of(axes: Axes) -> Iterator[str]:
+    """What an estimate of each setting would warn of, each once: formats, splits, models read with a gap."""
+    told = dict.fromkeys(axes.reasons)
+    for model in axes.models:
+        told |= dict.fromkeys(model.architecture.warnings)
+        for precision in axes.precisions:
+            told |= dict.fromkeys(stored_format_warnings(precision.formats, model.architecture))
+    for place, gpu in enumerate(axes.gpus):
+        for number, precision in enumerate(axes.precisions):
+            if axes.precision_reason[place, number] < 0:
+                told |= dict.fromkeys(check_precision(precision.formats, gpu))
+        for parallel in axes.parallelism:
+            if spans := scale_up_warning(parallel, gpu):
+                told[spans] = None
+    yield from told
+
+
+def _precision(given: Mapping[str, Any]) -> SweepPrecision:
+    stated = {name: value for name, value in given.items() if value is not None}
+    return SweepPrecision(formats=Precision(**stated), cache_stated="kv_cache" in stated)
+
+
+def precision_label(precision: Precision) -> str:
+    """weights/kv_cache, with the other formats behind where they are set."""
+    label = f"{precision.weights}/{precision.kv_cache}"
+    for name in ("attention_weights", "expert_weights", "activations"):
+        if value := getattr(precision, name):
+            label += f" {name.removesuffix('_weights')}={value}"
+    return label
 
 
 def _part(issues: list[Issue], resolve: Any, path: Path) -> Any:
     """What `resolve` gives, or None with its faults noted at `path`."""
     try:
-        return resolve(path)
+        return resolve()
     except ResolutionError as error:
         issues += [Issue(path=path, code=i.code, detail=i.detail, near=i.near) for i in error.issues]
+    except UnknownArchitectureError as error:
+        error.field = ".".join(map(str, ("sweep", *path, "config", "model_type")))
+        raise
     except EngineError as error:
-        issues.append(Issue(path=path, code="not_supported", detail=str(error)))
+        code: IssueCode = "invalid" if isinstance(error, InvalidInputError) else "not_supported"
+        issues.append(Issue(path=path, code=code, detail=str(error)))
     return None
 
 
-def _gpus(
-    slugs: Sequence[str], facts: Facts, issues: list[Issue], *, ideal: bool, wanted: bool
-) -> list[ResolvedGpu | None]:
-    if not wanted:
-        return []
+def _gpus(entries: Sequence[Entry], facts: Facts, issues: list[Issue], *, ideal: bool) -> list[Any]:
     return [
-        _part(issues, lambda p, s=slug: resolve_gpu(GpuChoice(slug=s), facts, ideal=ideal, path=p), ("gpus", number))
-        for number, slug in enumerate(slugs)
+        _part(issues, lambda e=entry: resolve_gpu(gpu_choice(e), facts, ideal=ideal, path=()), ("gpus", number))
+        for number, entry in enumerate(entries)
     ]
-
-
-def _workload(given: Mapping[str, Any]) -> SweepWorkload:
-    label = given.get("name") or f"{given['mode']} {given['input_tokens']}+{given['output_tokens']}"
-    if not given.get("name") and given.get("prefix_cache_hit_rate"):
-        label += f" hit {given['prefix_cache_hit_rate']:g}"
-    return SweepWorkload(
-        label=label,
-        mode=WorkloadMode(given["mode"]),
-        input_tokens=int(given["input_tokens"]),
-        output_tokens=int(given["output_tokens"]),
-        prefix_cache_hit_rate=float(given.get("prefix_cache_hit_rate") or 0.0),
-    )
-
-
-def _check_window(model: ResolvedModel, workload: SweepWorkload) -> None:
-    window = model.context_window_tokens
-    needed = workload.input_tokens + workload.output_tokens
-    if window is not None and needed > window:
-        detail = _("%(needed)s tokens are more than the context window of %(model)s, %(window)s.") % {
-            "needed": needed,
-            "model": model.name,
-            "window": window,
-        }
-        raise ResolutionError([Issue(path=(), code="out_of_range", detail=detail)])
 
 
 def _matrix(reasons: list[str], rows: Sequence[Any], columns: Sequence[Any], check: Any) -> Reasons:
@@ -184,27 +240,11 @@ def _refuse_useless(axes: Axes) -> None:
     for name, matrix, code in (
         ("parallelism", axes.parallel_reason, "not_supported"),
         ("precisions", axes.precision_reason, "not_supported"),
+        ("precisions", axes.cache_reason, "not_supported"),
         ("workloads", axes.window_reason, "out_of_range"),
     ):
         for entry in np.flatnonzero((matrix >= 0).all(axis=0)):
             detail = axes.reasons[int(matrix[0, entry])]
             issues.append(Issue(path=(name, int(entry)), code=code, detail=detail))  # type: ignore[arg-type]
-    if issues:
-        raise ResolutionError(issues)
-
-
-def _refuse_twice(sweep: Mapping[str, Any], *, engines: Sequence[str]) -> None:
-    """The same entry twice, or an engine and its alias, would make two rows of one key."""
-    given_axes = dict(sweep) | {"engines": engines}
-    issues = []
-    for name in ("models", "gpus", "engines", "precisions", "parallelism", "workloads"):
-        for number, entry in enumerate(given_axes[name]):
-            if entry in given_axes[name][:number]:
-                issues.append(Issue(path=(name, number), code="ambiguous", detail=_("This entry is given twice.")))
-    labels = [_workload(given).label for given in sweep["workloads"]]
-    for number, label in enumerate(labels):
-        if label in labels[:number] and sweep["workloads"][number] not in sweep["workloads"][:number]:
-            detail = _("Another workload has the same name.")
-            issues.append(Issue(path=("workloads", number, "name"), code="ambiguous", detail=detail))
     if issues:
         raise ResolutionError(issues)

@@ -8,6 +8,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from numpy.typing import NDArray
 
+from estimator.engine.serving.queue_table import PERCENTILES
+
 
 class ColumnKind(StrEnum):
     """How a column is stored: text by code and label, money as an exact decimal, the rest as numbers."""
@@ -67,7 +69,18 @@ _KEY = [
     Column(name="gpus", kind=_INT, unit="", help=_("GPUs of one replica.")),
     Column(name="input_tokens", kind=_INT, unit="tokens", help=_("Prompt length.")),
     Column(name="output_tokens", kind=_INT, unit="tokens", help=_("Answer length.")),
-    Column(name="batch_size", kind=_INT, unit="sequences", help=_("Sequences asked for at once.")),
+    Column(
+        name="batch_size",
+        kind=_INT,
+        unit="sequences",
+        help=_("Sequences asked for at once; null where the mode sets them (open_loop, offline)."),
+    ),
+    Column(
+        name="offered_requests_per_s",
+        kind=_NUM,
+        unit="requests/s",
+        help=_("Rate at which requests arrive; null outside open_loop."),
+    ),
 ]
 _VERDICT = [
     Column(name="status", kind=_TEXT, unit="", help=_("ok, does_not_fit or unsupported.")),
@@ -85,6 +98,29 @@ _FIGURES = [
     *_metric("tokens_per_s_per_user", "tokens/s", _("Output speed that one user sees.")),
     *_metric("tokens_per_s_total", "tokens/s", _("Output tokens per second of the replica.")),
     *_metric("tokens_per_s_per_gpu", "tokens/s", _("Output tokens per second and GPU.")),
+]
+_OPEN = [
+    *(
+        Column(
+            name=f"ttft_s_p{percentile}",
+            kind=_NUM,
+            unit="s",
+            help=_("Time to first token that this percentage of requests is within (open_loop)."),
+        )
+        for percentile in PERCENTILES
+    ),
+    Column(
+        name="utilization",
+        kind=_NUM,
+        unit="",
+        help=_("Arrivals over what the replica can serve; from 1 on the queue grows (open_loop)."),
+    ),
+    Column(
+        name="max_stable_requests_per_s",
+        kind=_NUM,
+        unit="requests/s",
+        help=_("Arrivals beyond which the queue grows (open_loop)."),
+    ),
 ]
 _MEMORY = [
     Column(name=name, kind=_INT, unit="bytes", help=help_text)
@@ -108,7 +144,9 @@ _COST = [
 ]
 _SLO = [Column(name="meets_slo", kind=_BOOL, unit="", help=_("All targets are met; null without targets."))]
 
-COLUMNS: tuple[Column, ...] = (*_KEY, *_VERDICT, *_FIGURES, *_MEMORY, *_COST, *_SLO)
+COLUMNS: tuple[Column, ...] = (*_KEY, *_VERDICT, *_FIGURES, *_OPEN, *_MEMORY, *_COST, *_SLO)
 COLUMN_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
-KEY_COLUMNS: tuple[str, ...] = ("model", "gpu", "engine", "precision", "parallelism", "workload", "batch_size")
+SETTING_COLUMNS: tuple[str, ...] = ("model", "gpu", "engine", "precision", "parallelism", "workload")
+LOAD_COLUMNS: tuple[str, ...] = ("batch_size", "offered_requests_per_s")
+KEY_COLUMNS: tuple[str, ...] = (*SETTING_COLUMNS, *LOAD_COLUMNS)
 COST_COLUMNS: tuple[str, ...] = tuple(column.name for column in _COST)

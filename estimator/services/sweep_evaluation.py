@@ -20,6 +20,7 @@ from estimator.resolvers.plan import Plan
 from estimator.services.memory_plan import memory_plan
 from estimator.services.sweep_axes import Axes
 from estimator.services.sweep_columns import COLUMNS, ColumnKind, Rows, TextValues
+from estimator.services.sweep_workloads import Loads, loads_of, of_batches
 from estimator.services.throughput_plan import cache_budget, prepared_key
 
 Codes = tuple[NDArray[np.int64], ...]
@@ -42,6 +43,7 @@ KEY_NAMES = (
     "input_tokens",
     "output_tokens",
     "batch_size",
+    "offered_requests_per_s",
 )
 
 
@@ -72,39 +74,40 @@ class SettingCache:
 
 def _fold(axes: Axes, setting: int) -> Setting | str:
     model, gpu, engine, precision, parallel = np.unravel_index(setting, axes.shape[:5])
-    profile = axes.engines[engine]
+    served, asked = axes.engines[engine], axes.precisions[precision]
+    profile = served.profile
     gpus = axes.gpus_ideal if profile.kind == "ideal" else axes.gpus
     plan = Plan(
         model=axes.models[model],
         gpu=gpus[gpu],
         engine=profile,
-        precision=axes.precisions[precision],
+        precision=asked.formats,
         parallelism=axes.parallelism[parallel],
-        memory=axes.memory,
+        memory=served.memory,
+        lora=axes.lora,
     )
+    assumed = not asked.cache_stated or served.memory.utilization is None
     try:
         # The same folding as the endpoint's, so that a row equals the answer to its request.
-        speed = prepared_key(plan, cache_budget(plan))
-        longest = max(workload.input_tokens + workload.output_tokens for workload in axes.workloads)
+        speed = prepared_key(plan, cache_budget(plan), kv_settings_assumed=assumed)
+        longest = max(workload.longest_tokens for workload in axes.workloads)
         memory = memory_plan(plan, longest_tokens=longest) if profile.memory is not None else None
         return Setting(speed=speed, memory=memory)
     except EngineError as error:
         return str(error)
 
 
-def evaluate(
-    axes: Axes, cache: SettingCache, codes: Codes, batch: NDArray[np.int64], unsupported: NDArray[np.int32]
-) -> Rows:
+def evaluate(axes: Axes, cache: SettingCache, codes: Codes, loads: Loads, unsupported: NDArray[np.int32]) -> Rows:
     """All columns but keys, costs and targets, for rows given by the codes of their axes.
 
     Args:
         axes: Resolved axes.
         cache: Folded settings kept between calls.
         codes: Place on each axis, one array per axis.
-        batch: Batch size of each row.
+        loads: Load of each row.
         unsupported: −1 where the setting can be evaluated.
     """
-    count = len(batch)
+    count = len(loads)
     setting = np.ravel_multi_index(codes[:5], axes.shape[:5])
     unique, place = np.unique(setting, return_inverse=True)
     wanted = np.zeros(len(unique), dtype=bool)
@@ -120,7 +123,7 @@ def evaluate(
     index = np.flatnonzero((unsupported < 0) & (error_of[place] < 0))
     labels = (*errors, *map(str, _reason_texts().values()))
     if len(index):
-        figures = _figures(axes, keys, key_of[place[index]], tuple(code[index] for code in codes), batch[index])
+        figures = _figures(axes, keys, key_of[place[index]], tuple(code[index] for code in codes), loads.at(index))
         _scatter(columns, figures, index)
         status[index] = np.where(
             figures["reason"] == Reason.DOES_NOT_FIT, 1, np.where(figures["reason"] == Reason.MISSING_FIGURE, 2, 0)
@@ -140,6 +143,8 @@ def _reason_texts() -> dict[Reason, Any]:
             "No measured kernels stand for this accelerator and engine: only the ceiling is known."
         ),
         Reason.KV_SETTINGS_ASSUMED: _("More load than fits; the wait hangs on assumed KV settings."),
+        Reason.QUEUE_GROWS: _("Requests arrive faster than the replica serves them: the queue grows without end."),
+        Reason.NO_QUEUE: _("Offline the queue never empties: a time to the first token is no property of it."),
     }
 
 
@@ -158,48 +163,89 @@ def _blank(count: int) -> Rows:
     return columns
 
 
-def _figures(
-    axes: Axes, settings: list[Setting], key: NDArray[np.int64], codes: Codes, batch: NDArray[np.int64]
-) -> dict[str, Any]:
-    lengths = {
-        name: np.array([getattr(workload, name) for workload in axes.workloads], dtype=np.float64)[codes[5]]
-        for name in ("input_tokens", "output_tokens", "prefix_cache_hit_rate")
+def _figures(axes: Axes, settings: list[Setting], key: NDArray[np.int64], codes: Codes, loads: Loads) -> dict[str, Any]:
+    workloads = axes.workloads
+    of_row = {
+        name: np.array([getattr(workload, name) for workload in workloads], dtype=np.float64)[codes[5]]
+        for name in (
+            "input_tokens",
+            "output_tokens",
+            "context_tokens",
+            "prefix_cache_hit_rate",
+            "burstiness_cv",
+            "longest_tokens",
+        )
     }
-    modes = np.array([MODE_CODES[workload.mode] for workload in axes.workloads], dtype=np.intp)[codes[5]]
-    rows = EngineRows(key=key, mode=modes, concurrency=batch.astype(np.float64), **lengths)
+    longest = of_row.pop("longest_tokens")
+    mean = context_tokens(of_row["input_tokens"], of_row["output_tokens"])
+    lengths = _Lengths(
+        longest=longest, mean=np.where(np.isnan(of_row["context_tokens"]), mean, of_row["context_tokens"])
+    )
+    modes = np.array([MODE_CODES[workload.mode] for workload in workloads], dtype=np.intp)[codes[5]]
+    asked = np.maximum(loads.batch, 1).astype(np.float64)
+    rows = EngineRows(key=key, mode=modes, concurrency=asked, requests_per_s=loads.rate, **of_row)
     keys = [setting.speed for setting in settings]
     figures: dict[str, Any] = EngineSweep(keys).evaluate(rows)
-    ledger = _memory(settings, key, lengths["input_tokens"], lengths["output_tokens"], batch)
-    figures["max_sequences"] = np.fmin(figures["max_sequences"], ledger.pop("max_sequences"))
-    figures |= ledger
-    figures["fits"] = batch <= np.nan_to_num(figures["max_sequences"], nan=0.0)
+    figures |= _memory(settings, key, lengths, loads.batch, figures)
+    figures["fits"] = asked <= np.nan_to_num(figures["max_sequences"], nan=0.0)
     bases = np.array([_BASES.index(prepared.basis.value) for prepared in keys], dtype=np.int32)
     figures["basis"] = bases[key]
     return figures
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lengths:
+    """Tokens of a sequence: what it reaches, and the mean while it runs."""
+
+    longest: NDArray[np.float64]
+    mean: NDArray[np.float64]
+
+    def at(self, rows: Any) -> "_Lengths":
+        """The lengths of some rows."""
+        return _Lengths(longest=self.longest[rows], mean=self.mean[rows])
+
+
 def _memory(
-    settings: list[Setting], key: NDArray[np.int64], inputs: Any, outputs: Any, batch: NDArray[np.int64]
+    settings: list[Setting], key: NDArray[np.int64], lengths: _Lengths, batch: NDArray[np.int64], speed: dict[str, Any]
 ) -> dict[str, NDArray[np.float64]]:
-    """The ledger of the worst rank at the whole length of every sequence, as the memory-fit endpoint counts it."""
-    columns = {name: np.full(len(batch), np.nan) for name in (*LEDGER_COLUMNS, "max_sequences")}
+    """The ledger of the worst rank at the whole length of every sequence, as the memory-fit endpoint counts it.
+
+    Where the mode sets the batch, the ledger is that of the sequences that run at once on the mean, rounded up.
+    """
+    ledger = _ledger(settings, key, lengths, np.maximum(batch, 1))
+    most = np.fmin(speed["max_sequences"], ledger["max_sequences"])
+    free = np.flatnonzero(batch == 0)
+    if len(free):
+        running = np.ceil(np.nan_to_num(speed["effective_concurrency"][free], nan=1.0) - 1e-9)
+        running = np.clip(np.fmin(running, most[free]), 1.0, None)
+        for name, values in _ledger(settings, key[free], lengths.at(free), running).items():
+            ledger[name][free] = values
+    ledger["max_sequences"] = most
+    return ledger
+
+
+def _ledger(
+    settings: list[Setting], key: NDArray[np.int64], lengths: _Lengths, sequences: NDArray[Any]
+) -> dict[str, NDArray[np.float64]]:
+    """The terms and the most sequences, setting by setting."""
+    columns = {name: np.full(len(key), np.nan) for name in (*LEDGER_COLUMNS, "max_sequences")}
     order = np.argsort(key, kind="stable")
     bounds = np.searchsorted(key[order], np.arange(len(settings) + 1))
     for place, setting in enumerate(settings):
         rows = order[bounds[place] : bounds[place + 1]]
         if setting.memory is None:
-            found = _without_policy(setting.speed, inputs[rows], outputs[rows], batch[rows])
+            found = _without_policy(setting.speed, lengths.mean[rows], sequences[rows])
         else:
-            found = ledger_columns(setting.memory, tokens=inputs[rows] + outputs[rows], sequences=batch[rows])
+            found = ledger_columns(setting.memory, tokens=lengths.longest[rows], sequences=sequences[rows])
         for name, column in columns.items():
             if name in found:
                 column[rows] = found[name]
     return columns
 
 
-def _without_policy(speed: PreparedKey, inputs: Any, outputs: Any, batch: Any) -> dict[str, Any]:
+def _without_policy(speed: PreparedKey, mean_tokens: Any, batch: Any) -> dict[str, Any]:
     """What is known of the memory where the profile has no policy: weights, cache, and what is left of the budget."""
-    each = stored_bytes_per_sequence(speed.store, context_tokens(inputs, outputs))
+    each = stored_bytes_per_sequence(speed.store, mean_tokens)
     needed = np.ceil(each * np.ceil(batch / speed.store.attention_dp))
     return {
         "memory_bytes": np.full(len(batch), float(speed.key.gpu.memory_bytes)),
@@ -242,16 +288,21 @@ def _text(values: Any) -> TextValues:
 _CODED: dict[str, tuple[str, ...]] = {"binding_term": _BINDINGS, "basis": _BASES}
 
 
-def batches_up_to_fit(axes: Axes, cache: SettingCache, unsupported_of: Any) -> list[NDArray[np.int64]]:
-    """For each setting and workload the powers of two up to what fits, and what fits; [1] where nothing does."""
+def loads_up_to_fit(axes: Axes, cache: SettingCache) -> list[Loads]:
+    """For each setting and workload its loads: powers of two up to what fits, and what fits; [1] where nothing does.
+
+    Workloads that take no batch size keep their own loads.
+    """
     points = np.arange(int(np.prod(axes.shape)), dtype=np.int64)
-    lists: list[NDArray[np.int64]] = []
+    own = [None if workload.takes_batches else loads_of(workload, ()) for workload in axes.workloads]
+    lists: list[Loads] = []
     for start in range(0, len(points), _POINTS_AT_ONCE):
         some = points[start : start + _POINTS_AT_ONCE]
         codes = np.unravel_index(some, axes.shape)
-        ones = np.ones(len(some), dtype=np.int64)
-        most = evaluate(axes, cache, codes, ones, unsupported_of(codes))["max_sequences"]
-        lists += [_up_to(value) for value in np.nan_to_num(np.asarray(most, dtype=np.float64), nan=0.0)]
+        ones = of_batches(np.ones(len(some), dtype=np.int64))
+        most = evaluate(axes, cache, codes, ones, axes.unsupported(codes))["max_sequences"]
+        values = np.nan_to_num(np.asarray(most, dtype=np.float64), nan=0.0)
+        lists += [own[place] or of_batches(_up_to(value)) for place, value in zip(codes[5], values, strict=True)]
     return lists
 
 

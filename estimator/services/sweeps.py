@@ -1,25 +1,25 @@
 """A sweep: from its definition and a snapshot of the catalog to rows. Rows depend on nothing else.
 
 The same definition and snapshot give the same rows, however they are cut and whoever computes them; row order is
-model, GPU, engine, precision, parallelism, workload, batch.
+model, GPU, engine, precision, parallelism, workload, load (batch size, or rate of arrival).
 """
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from estimator.engine.specs import Precision
 from estimator.resolvers.facts import Facts, StoredFacts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.services import sweep_evaluation
 from estimator.services.sweep_axes import Axes, resolve_axes
 from estimator.services.sweep_columns import Rows, TextValues
 from estimator.services.sweep_costs import cost_columns
+from estimator.services.sweep_entries import slug_of
 from estimator.services.sweep_slo import meets_slo
+from estimator.services.sweep_workloads import UP_TO_FIT, Loads, batch_sizes_of, joined, loads_of, workload_of
 
 MAX_SETTINGS = 100_000
 # "max" folds every setting while the order is taken, 0.4 ms each (measured): this many are 4 s.
@@ -35,19 +35,20 @@ class Sweep:
         self._cache = sweep_evaluation.SettingCache(axes)
         self._slo = slo
         self._prices = prices
-        self._points = int(np.prod(axes.shape))
-        self._offsets: Ints | None = None
-        if batch_sizes == "max":
-            lists = sweep_evaluation.batches_up_to_fit(axes, self._cache, self._unsupported)
-            self._batches = np.concatenate(lists).astype(np.int64)
-            self._offsets = np.concatenate([[0], np.cumsum([len(batches) for batches in lists])]).astype(np.int64)
+        # Loads of each point where they hang on what fits, else of each workload: the same for every setting.
+        self._by_point = batch_sizes == UP_TO_FIT
+        if self._by_point:
+            lists = sweep_evaluation.loads_up_to_fit(axes, self._cache)
         else:
-            self._batches = np.asarray(batch_sizes_of(batch_sizes), dtype=np.int64)
+            batches = batch_sizes_of(batch_sizes)
+            lists = [loads_of(workload, batches) for workload in axes.workloads]
+        self._loads = joined(lists)
+        self._offsets: Ints = np.concatenate([[0], np.cumsum([len(loads) for loads in lists])]).astype(np.int64)
 
     @property
     def total_rows(self) -> int:
         """Rows of the whole sweep."""
-        return int(self._offsets[-1]) if self._offsets is not None else self._points * len(self._batches)
+        return len(self._loads) * (1 if self._by_point else int(np.prod(self.axes.shape[:5])))
 
     def rows(self, first: int, count: int) -> Rows:
         """Rows `first` … `first + count` as columns."""
@@ -57,13 +58,13 @@ class Sweep:
         """The rows of these indices as columns, in their order."""
         return self.rows_of(*self._place(index), index=index)
 
-    def rows_of(self, point: Ints, batch: Ints, *, index: Ints | None = None) -> Rows:
-        """Rows of any points (settings and workload) and batch sizes, whether the sweep holds them or not."""
+    def rows_of(self, point: Ints, loads: Loads, *, index: Ints | None = None) -> Rows:
+        """Rows of any points (settings and workload) and loads, whether the sweep holds them or not."""
         index = np.arange(len(point), dtype=np.int64) if index is None else index
         codes = np.unravel_index(point, self.axes.shape)
-        columns = self._key_columns(index, codes, batch)
-        unsupported = self._unsupported(codes)
-        columns |= sweep_evaluation.evaluate(self.axes, self._cache, codes, batch, unsupported)
+        columns = self._key_columns(index, codes, loads)
+        unsupported = self.axes.unsupported(codes)
+        columns |= sweep_evaluation.evaluate(self.axes, self._cache, codes, loads, unsupported)
         columns["reason"] = _reasons(self.axes, unsupported, columns["reason"])
         gpus = np.array([p.gpus for p in self.axes.parallelism], dtype=np.float64)[codes[4]]
         columns |= cost_columns(
@@ -78,33 +79,32 @@ class Sweep:
     def point_of(self, row: Mapping[str, Any]) -> int | None:
         """The point of a stored row by its labels, None when this sweep has no such setting."""
         codes = []
-        for name, labels in self._labels.items():
+        for name, labels in self.axes.labels.items():
             if row[name] not in labels:
                 return None
             codes.append(labels.index(row[name]))
         return int(np.ravel_multi_index(codes, self.axes.shape))
 
-    def _place(self, index: Ints) -> tuple[Ints, Ints]:
-        if self._offsets is None:
-            return index // len(self._batches), self._batches[index % len(self._batches)]
-        return np.searchsorted(self._offsets, index, side="right") - 1, self._batches[index]
-
-    @cached_property
-    def _labels(self) -> dict[str, tuple[str, ...]]:
-        axes = self.axes
-        return {
-            "model": tuple(model.slug or model.name for model in axes.models),
-            "gpu": tuple(gpu.slug or gpu.name for gpu in axes.gpus),
-            "engine": tuple(engine.slug for engine in axes.engines),
-            "precision": tuple(map(precision_label, axes.precisions)),
-            "parallelism": tuple(f"tp{p.tp}-pp{p.pp}-ep{p.ep}-dp{p.dp}" for p in axes.parallelism),
-            "workload": tuple(workload.label for workload in axes.workloads),
+    def slug_of(self, kind: str, label: str) -> str | None:
+        """The catalog row behind a label of the axis `model`, `gpu` or `engine`; None for one given inline."""
+        entries: dict[str, list[str | None]] = {
+            "model": [model.slug for model in self.axes.models],
+            "gpu": [gpu.slug for gpu in self.axes.gpus],
+            "engine": [engine.profile.slug for engine in self.axes.engines],
         }
+        return dict(zip(self.axes.labels[kind], entries[kind], strict=True)).get(label)
 
-    def _key_columns(self, index: Ints, codes: tuple[Any, ...], batch: Ints) -> Rows:
+    def _place(self, index: Ints) -> tuple[Ints, Loads]:
+        setting, place = np.divmod(index, len(self._loads))
+        inside = np.searchsorted(self._offsets, place, side="right") - 1
+        point = inside if self._by_point else setting * len(self.axes.workloads) + inside
+        return point, self._loads.at(place)
+
+    def _key_columns(self, index: Ints, codes: tuple[Any, ...], loads: Loads) -> Rows:
         axes = self.axes
-        columns: Rows = {"row_index": index, "batch_size": batch}
-        for (name, labels), code in zip(self._labels.items(), codes, strict=True):
+        batch = np.where(loads.batch > 0, loads.batch, np.nan) if np.any(loads.batch == 0) else loads.batch
+        columns: Rows = {"row_index": index, "batch_size": batch, "offered_requests_per_s": loads.rate}
+        for (name, labels), code in zip(axes.labels.items(), codes, strict=True):
             columns[name] = TextValues(codes=code.astype(np.int32), labels=labels)
         columns["tp"] = np.array([p.tp for p in axes.parallelism], dtype=np.int64)[codes[4]]
         columns["gpus"] = np.array([p.gpus for p in axes.parallelism], dtype=np.int64)[codes[4]]
@@ -112,39 +112,20 @@ class Sweep:
             columns[name] = np.array([getattr(w, name) for w in axes.workloads], dtype=np.int64)[codes[5]]
         return columns
 
-    def _unsupported(self, codes: tuple[Any, ...]) -> NDArray[np.int32]:
-        """Index of the reason why a row has no figures, −1 where it has."""
-        axes = self.axes
-        found = axes.parallel_reason[codes[0], codes[4]]
-        found = np.where(found >= 0, found, axes.precision_reason[codes[1], codes[3]])
-        return np.asarray(np.where(found >= 0, found, axes.window_reason[codes[0], codes[5]]), dtype=np.int32)
 
-
-def batch_sizes_of(given: Any) -> list[int]:
-    """Batch sizes of a list or a range, ascending and each once.
+def most_rows(sweep: Mapping[str, Any]) -> int:
+    """Rows of a sweep counted from its definition alone, where nothing is built yet; "max" counts as one batch.
 
     Raises:
-        ResolutionError: A range that ends before it begins.
+        ResolutionError: A range of batch sizes that ends before it begins.
     """
-    if isinstance(given, Mapping):
-        first, last = int(given["from"]), int(given["to"])
-        if last < first:
-            detail = _("The range ends before it begins.")
-            raise ResolutionError([Issue(path=("batch_sizes", "to"), code="out_of_range", detail=detail)])
-        if given["scale"] == "powers_of_two":
-            sizes = {first, last} | {2**power for power in range(first.bit_length(), last.bit_length())}
-            return sorted(size for size in sizes if first <= size <= last)
-        return list(range(first, last + 1))
-    return sorted(set(given))
-
-
-def precision_label(precision: Precision) -> str:
-    """weights/kv_cache, with the other formats behind where they are set."""
-    label = f"{precision.weights}/{precision.kv_cache}"
-    for name in ("attention_weights", "expert_weights", "activations"):
-        if value := getattr(precision, name):
-            label += f" {name.removesuffix('_weights')}={value}"
-    return label
+    given = sweep.get("batch_sizes")
+    batches = [1] if given == UP_TO_FIT else batch_sizes_of(given)
+    loads = sum(len(loads_of(workload_of(workload), batches)) for workload in sweep["workloads"])
+    settings = 1
+    for axis in ("models", "gpus", "engines", "precisions", "parallelism"):
+        settings *= len(sweep[axis])
+    return settings * loads
 
 
 def snapshot_of(sweep: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
@@ -157,7 +138,8 @@ def snapshot_of(sweep: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     kinds = (("gpu", "gpus"), ("model", "models"), ("engine", "engines"))
     rows: dict[str, dict[str, Any]] = {}
     for kind, axis in kinds:
-        found = [facts.row(kind, slug) for slug in sweep[axis]]  # type: ignore[arg-type]
+        slugs = [slug for entry in sweep[axis] if (slug := slug_of(entry)) is not None]
+        found = [facts.row(kind, slug) for slug in slugs]  # type: ignore[arg-type]
         rows[kind] = {row["slug"]: dict(row) for row in found}
     return {"catalog_revision": facts.catalog_revision, "facts": rows}
 
@@ -171,14 +153,15 @@ def load(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Sweep:
     facts = StoredFacts(snapshot["facts"], catalog_revision=int(snapshot["catalog_revision"]))
     axes = resolve_axes(inputs["sweep"], facts)
     settings = int(np.prod(axes.shape[:5]))
-    most = MAX_SETTINGS_UP_TO_FIT if inputs["sweep"]["batch_sizes"] == "max" else MAX_SETTINGS
+    batch_sizes = inputs["sweep"].get("batch_sizes")
+    most = MAX_SETTINGS_UP_TO_FIT if batch_sizes == UP_TO_FIT else MAX_SETTINGS
     if settings > most:
         detail = _("%(settings)s settings (without workloads and batch sizes) are more than %(most)s.") % {
             "settings": settings,
             "most": most,
         }
         raise ResolutionError([Issue(path=(), code="out_of_range", detail=detail)])
-    return Sweep(axes, inputs["sweep"]["batch_sizes"], inputs.get("slo"), snapshot.get("prices", {}))
+    return Sweep(axes, batch_sizes, inputs.get("slo"), snapshot.get("prices", {}))
 
 
 def _reasons(axes: Axes, unsupported: NDArray[np.int32], own: Any) -> TextValues:

@@ -1,11 +1,13 @@
 """Targets: whether a load meets them, the goodput, and the highest rate of requests within them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from estimator.engine.codes import Reason
 from estimator.engine.options import TARGETS, BandSide, ServiceLevel
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.queueing import share_within
@@ -19,6 +21,7 @@ from estimator.services.throughput_plan import rows_of
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+OPEN_PERCENTILE = 95
 _POINTS = 48
 _SEARCHED = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM)
 _LIMIT = 100_000.0
@@ -47,7 +50,7 @@ def targets_met(sweep: Sweep, workload: Workload, slo: ServiceLevel, figures: Sp
     A closed loop is searched over its concurrency, an open loop over its rate; the answer is on a grid refined twice
     (within 0.2 %). The percentile applies to the waiting of an open loop; a closed loop's figures are model values.
     """
-    percentile = slo.percentile or (95 if workload.mode is WorkloadMode.OPEN_LOOP else 50)
+    percentile = slo.percentile or (OPEN_PERCENTILE if workload.mode is WorkloadMode.OPEN_LOOP else 50)
     side = "high" if slo.band_side is BandSide.CONSERVATIVE else "mid"
     at_load = sweep.evaluate(rows_of(workload, np.array([figures.concurrency])))
     met: dict[str, bool | None] = {}
@@ -58,10 +61,9 @@ def targets_met(sweep: Sweep, workload: Workload, slo: ServiceLevel, figures: Sp
     asked = [met[name] for name in TARGETS if getattr(slo, name) is not None]
     goodput = {s: _goodput(at_load, slo, s, workload, percentile) for s in (*_SIDES, "ceiling")}
     best = {s: _highest_rate(sweep, workload, slo, s, percentile) for s in (*_SIDES, "ceiling")}
-    unknown = any(value is None for value in asked)
     return TargetResult(
         met=met,
-        all_met=(False if False in asked else None) if unknown or not asked else all(asked),
+        all_met=_all_met(asked, figures.reason),
         percentile=percentile,
         band_side=slo.band_side,
         goodput=_as_rate(goodput),
@@ -71,14 +73,34 @@ def targets_met(sweep: Sweep, workload: Workload, slo: ServiceLevel, figures: Sp
     )
 
 
+def _all_met(asked: list[bool | None], reason: Reason) -> bool | None:
+    """Whether all targets are met; None where one is not known or none is asked.
+
+    Where the queue grows none of them is: whatever a request in service takes, ever more of them wait without end.
+    """
+    if asked and reason is Reason.QUEUE_GROWS:
+        return False
+    if None in asked or not asked:
+        return False if False in asked else None
+    return all(asked)
+
+
 def _as_rate(by_time_side: dict[str, float | None]) -> Triple:
     return Triple(low=by_time_side["high"], mid=by_time_side["mid"], high=by_time_side["low"])
 
 
 def _times(columns: dict[str, Any], name: str, side: str, percentile: int, workload: Workload) -> Floats:
-    """Times of one side; in open load TTFT and end-to-end time at the percentile, scaled by the band of the mean."""
+    """Times of one side; those of an open load at the percentile."""
     times: Floats = columns[f"{name}_{side}"]
-    if workload.mode is not WorkloadMode.OPEN_LOOP or side == "ceiling" or name == "tpot_s":
+    if workload.mode is not WorkloadMode.OPEN_LOOP or side == "ceiling":
+        return times
+    return open_times(columns, name, side, percentile)
+
+
+def open_times(columns: Mapping[str, Any], name: str, side: str, percentile: int) -> Floats:
+    """Times of an open load: TTFT and end-to-end time at the percentile, scaled by the band of the mean."""
+    times: Floats = columns[f"{name}_{side}"]
+    if name == "tpot_s":
         return times
     first = columns[f"ttft_s_p{percentile}"] * (columns[f"ttft_s_{side}"] / columns["ttft_s_mid"])
     if name == "ttft_s":

@@ -4,12 +4,29 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from estimator.api.fields import WHOLE, Count, Currency, RequestBody, Share, Tokens, tag
+from estimator.api.fields import (
+    WHOLE,
+    BytesOrNone,
+    Count,
+    Currency,
+    EngineSlug,
+    RequestBody,
+    Share,
+    Tokens,
+    by_key,
+    tag,
+)
+from estimator.api.schemas.gpu_part import GpuPart
+from estimator.api.schemas.load_parts import LoraPart, ModeName
+from estimator.api.schemas.model_part import ModelPart
 
 MAX_LIST = 200
 MAX_BATCHES = 4096
+MAX_RATES = 1000
 Batch = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
 Slug = Annotated[str, Field(min_length=1, max_length=100)]
+Label = Annotated[str, Field(min_length=1, max_length=200)]
+Rate = Annotated[float, Field(gt=0, le=1e6)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 TagName = Annotated[str, Field(min_length=1, max_length=50, pattern=r"\S")]
 # A thousand million per hour is no price; the bound keeps every product within what a column of money holds.
@@ -28,7 +45,13 @@ class SweepPrecision(RequestBody):
     """Formats of one precision of the sweep."""
 
     weights: FormatName = Field(default="bf16", description="Format of the weights.", examples=["fp8"])
-    kv_cache: FormatName = Field(default="bf16", description="Format of the KV cache.", examples=["bf16"])
+    kv_cache: FormatName | None = Field(
+        default=None,
+        description=(
+            "Format of the KV cache; bf16 when not given, and the wait of a load beyond what fits is then not said."
+        ),
+        examples=["bf16"],
+    )
     attention_weights: FormatName | None = Field(default=None, description="Format of attention weights, if another.")
     expert_weights: FormatName | None = Field(default=None, description="Format of expert weights, if another.")
     activations: FormatName | None = Field(default=None, description="Format of activations, if another.")
@@ -44,27 +67,63 @@ class SweepParallelism(RequestBody):
 
 
 class SweepWorkload(RequestBody):
-    """Lengths of one workload; the batch size of each row is its load."""
+    """Lengths of one workload; its load is the batch size of the row, or for open_loop each of its rates."""
 
     name: Annotated[str, Field(min_length=1, max_length=80)] | None = Field(
         default=None, description="A name for the rows; mode and lengths when not given.", examples=["chat"]
     )
-    mode: Literal["closed_loop", "static_batch", "decode_step"] = Field(
-        default="closed_loop", description="How the batch is put on the replica."
+    mode: ModeName = Field(
+        default="closed_loop",
+        description=(
+            "How load is put on the replica: closed_loop, static_batch and decode_step at each batch size; open_loop "
+            "at each of requests_per_s; offline with what fits, and single_stream with one request: one row each."
+        ),
     )
     input_tokens: Tokens = Field(description="Prompt length, tokens.", examples=[1000])
     output_tokens: Tokens = Field(description="Answer length, tokens.", examples=[300])
+    context_tokens: Tokens | None = Field(
+        default=None,
+        description=(
+            "Cache length at which decode is evaluated, tokens; input + output/2 for speed and input + output for "
+            "memory when not given."
+        ),
+    )
     prefix_cache_hit_rate: Share = Field(default=0.0, description="Share of the prompt found in the prefix cache.")
+    requests_per_s: Annotated[list[Rate], Field(min_length=1, max_length=MAX_RATES)] | None = Field(
+        default=None, description="Rates of arrival, requests/s, one row each; for open_loop.", examples=[[1, 2, 4]]
+    )
+    burstiness_cv: Annotated[float, Field(ge=0, le=100)] | None = Field(
+        default=None,
+        description="Coefficient of variation of the times between arrivals of an open_loop; 1 (Poisson) if not given.",
+    )
 
 
 class SweepMemory(RequestBody):
-    """Overrides of the profile's memory settings, for all rows."""
+    """Overrides of the profile's memory settings."""
 
     utilization: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None, description="Share of GPU memory the engine may use."
     )
+    runtime_overhead_bytes: BytesOrNone | None = Field(
+        default=None, description="Bytes of the runtime on each GPU that are neither weights nor cache."
+    )
     max_num_seqs: Count | None = Field(default=None, description="Most sequences the engine runs at once.")
     max_batched_tokens: Count | None = Field(default=None, description="Most tokens of one step.")
+
+
+class OverriddenEngine(RequestBody):
+    """An engine profile started with other settings; its rows name what differs."""
+
+    slug: EngineSlug = Field(description="Engine profile or its alias.", examples=["vllm"])
+    memory: SweepMemory = Field(
+        default=SweepMemory(), description="Overrides of its memory settings, before those of the sweep."
+    )
+
+
+SweepEngine = Annotated[
+    Annotated[EngineSlug, Tag(tag("slug"))] | Annotated[OverriddenEngine, Tag(tag("override"))],
+    by_key({"slug": "override"}, text="slug", otherwise="override"),
+]
 
 
 class BatchRange(RequestBody):
@@ -80,20 +139,26 @@ def _batch_form(value: Any) -> str | None:
         return tag("list")
     if isinstance(value, dict | BatchRange):
         return tag("range")
+    if value is None:
+        return tag("none")
     return tag("max") if isinstance(value, str) else None
 
 
 class SweepRequest(RequestBody):
     """What is crossed with what: the rows are all combinations, in this order."""
 
-    models: Annotated[list[Slug], Field(min_length=1, max_length=MAX_LIST)] = Field(
-        description="Catalog models.", examples=[["llama-3.1-8b"]]
+    models: Annotated[list[ModelPart], Field(min_length=1, max_length=MAX_LIST)] = Field(
+        description=(
+            "Models, as estimates take them; one given by config or figures needs a name, and is kept with the report."
+        ),
+        examples=[["llama-3.1-8b"]],
     )
-    gpus: Annotated[list[Slug], Field(min_length=1, max_length=MAX_LIST)] = Field(
-        description="Catalog accelerators.", examples=[["h100-sxm5-80gb"]]
+    gpus: Annotated[list[GpuPart], Field(min_length=1, max_length=MAX_LIST)] = Field(
+        description="GPUs, as estimates take them; one given by its figures needs a name, by which it is priced.",
+        examples=[["h100-sxm5-80gb"]],
     )
-    engines: Annotated[list[Slug], Field(min_length=1, max_length=20)] = Field(
-        default=["vllm"], description="Engine profiles or their aliases."
+    engines: Annotated[list[SweepEngine], Field(min_length=1, max_length=20)] = Field(
+        default=["vllm"], description="Engine profiles or their aliases, each perhaps with settings of its own."
     )
     precisions: Annotated[list[SweepPrecision], Field(min_length=1, max_length=20)] = Field(
         default=[SweepPrecision()], description="Formats of weights and KV cache."
@@ -107,15 +172,23 @@ class SweepRequest(RequestBody):
     batch_sizes: Annotated[
         Annotated[list[Batch], Field(min_length=1, max_length=MAX_BATCHES), Tag(tag("list"))]
         | Annotated[BatchRange, Tag(tag("range"))]
-        | Annotated[Literal["max"], Tag(tag("max"))],
+        | Annotated[Literal["max"], Tag(tag("max"))]
+        | Annotated[None, Tag(tag("none"))],
         Discriminator(
             _batch_form,
             custom_error_type="one_of_keys",
             custom_error_message="one of the keys",
             custom_error_context={"keys": "from, to", "text": "yes"},
         ),
-    ] = Field(description='A list, a range, or "max": powers of two up to what fits, and what fits.')
-    memory: SweepMemory = Field(default=SweepMemory(), description="Overrides of the engine's memory settings.")
+    ] = Field(
+        default=None,
+        description=(
+            'A list, a range, or "max": powers of two up to what fits, and what fits. Required if a workload is '
+            "closed_loop, static_batch or decode_step; no other takes one."
+        ),
+    )
+    memory: SweepMemory = Field(default=SweepMemory(), description="Overrides of the memory settings of all engines.")
+    lora: LoraPart | None = Field(default=None, description="Adapters held beside each model; none when left out.")
 
 
 class SloRequest(RequestBody):
@@ -124,6 +197,13 @@ class SloRequest(RequestBody):
     ttft_s: Annotated[float, Field(gt=0, le=1e6)] | None = Field(default=None, description="Time to first token, s.")
     tpot_s: Annotated[float, Field(gt=0, le=1e6)] | None = Field(default=None, description="Time per output token, s.")
     e2e_s: Annotated[float, Field(gt=0, le=1e6)] | None = Field(default=None, description="Request to last token, s.")
+    percentile: Annotated[Literal[50, 90, 95, 99], WHOLE] | None = Field(
+        default=None,
+        description=(
+            "Share of requests of an open_loop that must meet the targets, percent; 95 when not given. The figures of "
+            "other modes are model values, which it does not change."
+        ),
+    )
     band_side: Literal["mid", "conservative"] = Field(
         default="conservative", description="Compare the middle of the band, or its slow end."
     )
@@ -133,8 +213,8 @@ class SweepPricing(RequestBody):
     """Prices of GPU hours; a GPU without one costs null, never zero."""
 
     currency: Currency = Field(default="USD")
-    price_per_gpu_hour: dict[Slug, GpuHourPrice] = Field(
-        default={}, max_length=MAX_LIST, description="Price of one GPU for an hour, by accelerator."
+    price_per_gpu_hour: dict[Label, GpuHourPrice] = Field(
+        default={}, max_length=MAX_LIST, description="Price of one GPU for an hour, by slug or given name."
     )
     offers: dict[Slug, Slug] = Field(
         default={}, max_length=MAX_LIST, description="Offer of the catalog, by accelerator."

@@ -22,10 +22,12 @@ MAX_SAMPLE = 5_000
 _SHOWN = (
     "model",
     "gpu",
+    "engine",
     "precision",
     "parallelism",
     "workload",
     "batch_size",
+    "offered_requests_per_s",
     "status",
     "ttft_s_mid",
     "tpot_s_mid",

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from xlsxwriter.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
-from estimator.services.sweep_columns import COLUMNS, ColumnKind
+from estimator.services.sweep_columns import COLUMNS, KEY_COLUMNS, ColumnKind
 from reports import document, tables
 from reports.artifacts.selection import neutral
 from reports.artifacts.series import chart_series
@@ -84,21 +84,16 @@ def _summary_sheet(workbook: Workbook, version: ReportVersion, head: dict[str, A
         *((key, value) for key, value in head["summary"].items()),
     ]
     row = _pairs(sheet, 2, pairs, bold) + 1
-    names = (_("Finding"), "row_index", *row_reading_keys(), "tokens_per_s_per_gpu_mid", "cost_per_mtok_output_mid")
+    names = (_("Finding"), "row_index", *KEY_COLUMNS, "tokens_per_s_per_gpu_mid", "cost_per_mtok_output_mid")
     for column, name in enumerate(names):
         sheet.write_string(row, column, name, bold)
     for finding in head["findings"]:
         row += 1
         proof = finding["row"]
-        values = [finding["text"], finding["row_index"], *(proof[key] for key in row_reading_keys())]
+        values = [finding["text"], finding["row_index"], *(proof[key] for key in KEY_COLUMNS)]
         values += [proof["tokens_per_s_per_gpu_mid"], _number(proof["cost_per_mtok_output_mid"])]
         for column, value in enumerate(values):
             _cell(sheet, row, column, value)
-
-
-def row_reading_keys() -> tuple[str, ...]:
-    """Columns that name a setting on the summary sheet."""
-    return ("model", "gpu", "engine", "precision", "parallelism", "workload", "batch_size")
 
 
 def _number(text: str | None) -> Decimal | None:
@@ -168,6 +163,8 @@ def _charts_sheet(workbook: Workbook, rows: Path) -> None:
         ("tokens_per_s_per_user_mid", "tokens_per_s_per_gpu_mid", _("Throughput against interactivity")),
         ("batch_size", "cost_per_mtok_output_mid", _("Cost per million output tokens against batch")),
         ("batch_size", "tpot_s_mid", _("Time per output token against batch")),
+        ("offered_requests_per_s", "cost_per_mtok_output_mid", _("Cost per million output tokens against arrivals")),
+        ("offered_requests_per_s", "ttft_s_p95", _("95th percentile of the time to first token against arrivals")),
     )
     placed: list[tuple[str, str, str, list[tuple[str, int, int, int]]]] = []
     blocks: list[tuple[int, list[tuple[Any, Any]]]] = []

@@ -15,6 +15,7 @@ import numpy as np
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.resolvers.issues import ResolutionError
 from estimator.services import sweeps
+from estimator.services.sweep_workloads import UP_TO_FIT, Loads
 from reports.diff.causes import PRICE, RowCause
 from reports.models import ReportVersion
 
@@ -47,9 +48,10 @@ def attribute(
     target = [{metric: exact(row[metric]) for metric in METRICS} for _old, row in pairs]
     rows = [row for row, _new in pairs]
     snapshot = copy.deepcopy(dict(old.snapshot))
-    steps: list[tuple[str, Values]] = [("estimator", _evaluate(old, snapshot, rows))]
+    sweep = _sweep(old, snapshot)
+    steps: list[tuple[str, Values]] = [("estimator", _evaluate(sweep, rows))]
     for cause in causes:
-        if not _touches(cause, rows):
+        if not _touches(cause, sweep, rows):
             continue
         if cause.kind == PRICE:  # a price that came or went is its own cause
             prices = snapshot.setdefault("prices", {})
@@ -60,25 +62,34 @@ def attribute(
             continue  # a row that only one version used came or went with the inputs
         else:
             snapshot["facts"][cause.kind][cause.slug] = dict(cause.new)
-        steps.append((cause.label, _evaluate(old, snapshot, rows)))
+        steps.append((cause.label, _evaluate(_sweep(old, snapshot), rows)))
     steps.append(("inputs", target))
     return [_amounts(number, stored, steps) for number in range(len(pairs))]
 
 
-def _touches(cause: RowCause, rows: Sequence[dict[str, Any]]) -> bool:
-    column = "gpu" if cause.kind == PRICE else cause.kind
-    return any(row.get(column) == cause.slug for row in rows)
+def _touches(cause: RowCause, sweep: sweeps.Sweep, rows: Sequence[dict[str, Any]]) -> bool:
+    if cause.kind == PRICE:
+        return any(row["gpu"] == cause.slug for row in rows)
+    return any(sweep.slug_of(cause.kind, row[cause.kind]) == cause.slug for row in rows)
 
 
-def _evaluate(old: ReportVersion, snapshot: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Values:
-    # The batches are those of the rows: "max" need not be worked out for the whole sweep.
-    inputs = dict(old.inputs) | {"sweep": dict(old.inputs["sweep"]) | {"batch_sizes": [1]}}
-    sweep = sweeps.load(inputs, snapshot)
+def _sweep(old: ReportVersion, snapshot: dict[str, Any]) -> sweeps.Sweep:
+    inputs = dict(old.inputs)
+    if inputs["sweep"].get("batch_sizes") == UP_TO_FIT:
+        # The batches are those of the rows: what fits need not be worked out for the whole sweep.
+        inputs["sweep"] = dict(inputs["sweep"]) | {"batch_sizes": [1]}
+    return sweeps.load(inputs, snapshot)
+
+
+def _evaluate(sweep: sweeps.Sweep, rows: Sequence[dict[str, Any]]) -> Values:
     points = [sweep.point_of(row) for row in rows]
     if any(point is None for point in points):
         raise ResolutionError([])
-    batches = np.array([row["batch_size"] for row in rows], dtype=np.int64)
-    columns = sweep.rows_of(np.array(points, dtype=np.int64), batches)
+    loads = Loads(
+        batch=np.array([row["batch_size"] or 0 for row in rows], dtype=np.int64),
+        rate=np.array([row["offered_requests_per_s"] for row in rows], dtype=np.float64),
+    )
+    columns = sweep.rows_of(np.array(points, dtype=np.int64), loads)
     return [{metric: exact(np.asarray(columns[metric])[number]) for metric in METRICS} for number in range(len(rows))]
 
 

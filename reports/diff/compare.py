@@ -5,7 +5,7 @@ from typing import Any
 from estimator.engine.errors import EngineError
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.resolvers.issues import ResolutionError
-from estimator.services.sweep_columns import KEY_COLUMNS
+from estimator.services.sweep_columns import KEY_COLUMNS, LOAD_COLUMNS, SETTING_COLUMNS
 from reports import row_reading, tables
 from reports.diff import attribution
 from reports.diff.causes import RowCause, input_changes, row_causes
@@ -61,7 +61,11 @@ def _moved(
 ) -> tuple[dict[str, int], list[tuple[dict[str, Any], dict[str, Any]]]]:
     storage = get_storage()
     left, right = storage.path(old.rows_file), storage.path(new.rows_file)
-    same = " AND ".join(f'o."{name}" = n."{name}"' for name in KEY_COLUMNS)
+    # Equality where nothing is null, so that DuckDB joins by hash on it; a load is a batch size or a rate, or neither.
+    same = " AND ".join(
+        [f'o."{name}" = n."{name}"' for name in SETTING_COLUMNS]
+        + [f'o."{name}" IS NOT DISTINCT FROM n."{name}"' for name in LOAD_COLUMNS]
+    )
     differs = " OR ".join(f'o."{name}" IS DISTINCT FROM n."{name}"' for name in (*attribution.METRICS, "fits"))
     score = "greatest({})".format(
         ", ".join(

@@ -10,13 +10,16 @@ from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.live import current_facts
 from estimator.services import sweeps
+from estimator.services.sweep_axes import Axes, warnings_of
+from estimator.services.sweep_entries import label_of
+from estimator.services.throughput_targets import OPEN_PERCENTILE
 from reports import conf
 from reports.choices import VersionKind
 from reports.models import ReportVersion
 from reports.services.prices import prices_of
 from reports.services.versions import Prepared
 
-_AXES = ("models", "gpus", "engines", "precisions", "parallelism", "workloads")
+MOST_WARNINGS = 200
 
 
 def prepare(*, sweep: Mapping[str, Any], slo: Any, pricing: Any) -> Prepared:
@@ -34,9 +37,9 @@ def prepare(*, sweep: Mapping[str, Any], slo: Any, pricing: Any) -> Prepared:
     except ResolutionError as error:
         raise _below(error, "sweep") from None
     _refuse_rows(plan.total_rows)
-    snapshot["prices"] = _prices(sweep["gpus"], pricing, facts)
-    snapshot["assumptions"] = _assumptions(snapshot)
-    snapshot["warnings"] = list(plan.axes.reasons)
+    snapshot["prices"] = _prices(sweep, pricing, facts)
+    snapshot["assumptions"] = _assumptions(inputs, snapshot)
+    snapshot["warnings"] = _warnings(plan.axes)
     return Prepared(inputs=inputs, snapshot=snapshot, total_rows=plan.total_rows, estimator_version=ESTIMATOR_VERSION)
 
 
@@ -48,8 +51,8 @@ def prepare_recost(parent: ReportVersion, pricing: Any) -> Prepared:
     """
     inputs = dict(parent.inputs) | {"pricing": pricing}
     snapshot = dict(parent.snapshot)
-    snapshot["prices"] = _prices(inputs["sweep"]["gpus"], pricing, current_facts())
-    snapshot["assumptions"] = _assumptions(snapshot)
+    snapshot["prices"] = _prices(inputs["sweep"], pricing, current_facts())
+    snapshot["assumptions"] = _assumptions(inputs, snapshot)
     return Prepared(
         inputs=inputs,
         snapshot=snapshot,
@@ -60,9 +63,9 @@ def prepare_recost(parent: ReportVersion, pricing: Any) -> Prepared:
     )
 
 
-def _prices(gpus: list[str], pricing: Any, facts: Facts) -> dict[str, Any]:
+def _prices(sweep: Mapping[str, Any], pricing: Any, facts: Facts) -> dict[str, Any]:
     try:
-        return prices_of(gpus, pricing, facts)
+        return prices_of([label_of(entry) for entry in sweep["gpus"]], pricing, facts)
     except ResolutionError as error:
         raise _below(error, "pricing") from None
 
@@ -75,14 +78,10 @@ def _below(error: ResolutionError, name: str) -> ResolutionError:
 
 def _refuse_too_many(sweep: Mapping[str, Any]) -> None:
     """Count before anything is built: a sweep far beyond the limit must cost nothing."""
-    rows = 1
-    for axis in _AXES:
-        rows *= len(sweep[axis])
-    if sweep["batch_sizes"] != "max":
-        try:
-            rows *= len(sweeps.batch_sizes_of(sweep["batch_sizes"]))
-        except ResolutionError as error:
-            raise _below(error, "sweep") from None
+    try:
+        rows = sweeps.most_rows(sweep)
+    except ResolutionError as error:
+        raise _below(error, "sweep") from None
     _refuse_rows(rows)
 
 
@@ -93,12 +92,20 @@ def _refuse_rows(rows: int) -> None:
         raise ResolutionError([Issue(path=("sweep",), code="out_of_range", detail=detail)])
 
 
-def _assumptions(snapshot: Mapping[str, Any]) -> list[str]:
+def _warnings(axes: Axes) -> list[str]:
+    """What an estimate of each setting would warn of; beyond MOST_WARNINGS their number."""
+    told = list(warnings_of(axes))
+    beyond = len(told) - MOST_WARNINGS
+    return told if beyond <= 0 else [*told[:MOST_WARNINGS], _("%(n)s more warnings of this kind.") % {"n": beyond}]
+
+
+def _assumptions(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[str]:
     listed = [
         _("low, mid and high are the calibrated band; ceiling is the physical limit that nothing can pass."),
         _("Cost: the whole price of the GPUs on output tokens, at full load."),
     ]
-    missing = sorted(set(snapshot["facts"]["gpu"]) - set(snapshot["prices"]))
+    listed += _load_assumptions(inputs)
+    missing = sorted({label_of(entry) for entry in inputs["sweep"]["gpus"]} - set(snapshot["prices"]))
     if missing:
         listed.append(_("No price for %(gpus)s: cost is null there.") % {"gpus": ", ".join(missing)})
     for slug, price in sorted(snapshot["prices"].items()):
@@ -111,4 +118,23 @@ def _assumptions(snapshot: Mapping[str, Any]) -> list[str]:
                 "source": price["source"],
             }
         )
+    return listed
+
+
+def _load_assumptions(inputs: Mapping[str, Any]) -> list[str]:
+    """What modes that set their own load count with."""
+    modes = {workload["mode"] for workload in inputs["sweep"]["workloads"]}
+    listed = []
+    if "open_loop" in modes:
+        percentile = (inputs.get("slo") or {}).get("percentile") or OPEN_PERCENTILE
+        listed.append(
+            _(
+                "Open loop: cost and tokens/s are those of the arrivals, not of a full replica; TTFT and end-to-end "
+                "time are held against the targets at the %(percentile)sth percentile; memory is that of the mean "
+                "number of requests in flight."
+            )
+            % {"percentile": percentile}
+        )
+    if "offline" in modes:
+        listed.append(_("Offline: as many sequences as fit run at once; there is no time to the first token."))
     return listed

@@ -39,6 +39,8 @@ class FakeSweep:
                 columns[column.name] = fits.astype(np.int8)
             else:
                 columns[column.name] = np.full(count, 7.0)
+        for name in ("offered_requests_per_s", "utilization"):  # no open load here
+            columns[name] = np.full(count, np.nan)
         columns["row_index"] = index
         columns["model"] = TextValues(codes=np.zeros(count, np.int32), labels=("=cmd|' /C calc'!A0",))
         columns["gpu"] = TextValues(codes=gpu.astype(np.int32), labels=GPUS)

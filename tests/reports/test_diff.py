@@ -122,7 +122,9 @@ def test_the_comparison_as_json_csv_and_page(api, ana, make_report):
     document = api(ana).get(url, {"from": 1, "to": 2}).json()
     text = api(ana).get(url, {"from": 1, "to": 2, "format": "csv"}).content.decode()
     lines = text.split("\r\n")
-    assert lines[0].startswith("model,gpu,engine,precision,parallelism,workload,batch_size,metric,old,new,cause,amount")
+    assert lines[0].startswith(
+        "model,gpu,engine,precision,parallelism,workload,batch_size,offered_requests_per_s,metric,old,new,cause,amount"
+    )
     assert len([line for line in lines if ",total," in line]) == sum(len(e["metrics"]) for e in document["moved"])
     page = api(ana).get(url, {"from": 1, "to": 2, "format": "html"})
     assert b"memory_bandwidth_bytes_per_s" in page.content

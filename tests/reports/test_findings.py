@@ -130,3 +130,29 @@ def test_more_groups_than_are_looked_at_are_said(make_report, ana, monkeypatch):
     version = make_report(ana, sweep=SWEEP | {"workloads": workloads})
     assert (version.summary["groups"], version.summary["groups_with_findings"]) == (3, 2)
     assert {entry["workload"] for entry in version.findings} == {"closed_loop 100+100", "closed_loop 200+100"}
+
+
+def test_arrivals_are_judged_by_their_rate_and_a_growing_queue_proves_nothing(make_report, ana):
+    arrivals = {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 300}
+    sweep = {name: value for name, value in SWEEP.items() if name != "batch_sizes"} | {
+        "models": ["llama-3.2-1b"],
+        "workloads": [arrivals | {"requests_per_s": [1, 2, 4, 8, 10_000]}],
+        "parallelism": [{"tp": 1}, {"tp": 2}, {"tp": 4}, {"tp": 8}],
+    }
+    version = make_report(ana, sweep=sweep, slo={"ttft_s": 1.0})
+    rows = rows_of(version)
+    lasting = [row for row in rows if row["status"] == "ok" and row["utilization"] < 1]
+    assert 0 < len(lasting) < len(rows)
+    assert version.summary["queue_grows_rows"] == len([row for row in rows if (row["utilization"] or 0) >= 1])
+    assert version.summary["max_tokens_per_s_per_user_mid"] == max(r["tokens_per_s_per_user_mid"] for r in lasting)
+    found = {entry["kind"]: entry for entry in version.findings}
+    assert set(found) == {"best_within_slo", "cheapest_feasible", "pareto_frontier", "tp_stops_helping"}
+    best = max((row for row in lasting if row["meets_slo"]), key=lambda row: row["tokens_per_s_per_gpu_mid"])
+    assert found["best_within_slo"]["row"]["tokens_per_s_per_gpu_mid"] == best["tokens_per_s_per_gpu_mid"]
+    assert f"{best['offered_requests_per_s']:g} requests/s" in found["best_within_slo"]["text"]
+    cheapest = min(row["cost_per_mtok_output_mid"] for row in lasting if row["meets_slo"] and row["currency"])
+    assert float(found["cheapest_feasible"]["row"]["cost_per_mtok_output_mid"]) == float(cheapest)
+    on_it = [row for row in rows if row["row_index"] in found["pareto_frontier"]["row_indices"]]
+    assert all(row["utilization"] < 1 for row in on_it)
+    step = found["tp_stops_helping"]
+    assert step["row"]["offered_requests_per_s"] == step["other_row"]["offered_requests_per_s"]

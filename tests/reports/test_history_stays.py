@@ -1,10 +1,14 @@
 """A saved report says the same after the catalog moved: rows, files, summary and snapshot."""
 
 from decimal import Decimal
+from pathlib import Path
 
+import duckdb
 import pytest
 
 from catalog.models import Gpu, GpuOffer
+from reports import triggers, worker
+from reports.storage import get_storage
 
 pytestmark = pytest.mark.django_db
 
@@ -28,3 +32,28 @@ def test_prices_and_gpus_that_change_leave_a_saved_report_as_it_was(api, ana, ma
     assert said(api, ana, version) == before
     again = make_report(ana, pricing={"currency": "USD"})
     assert said(api, ana, again)[2] != before[2]
+
+
+def test_a_report_of_a_release_with_fewer_columns_is_read_priced_and_compared_as_ever(api, ana, make_report):
+    version = make_report(ana)
+    url = f"/api/v1/reports/{version.report_id}/versions/1/"
+    summary, findings, content, rows, csv = said(api, ana, version)
+    stored = get_storage().path(version.rows_file)
+    with duckdb.connect() as connection:
+        kept = f"SELECT * EXCLUDE (offered_requests_per_s, utilization, ttft_s_p95) FROM read_parquet('{stored}')"
+        connection.execute(f"COPY ({kept}) TO '{stored}.old' (FORMAT parquet, COMPRESSION zstd)")
+    older = version.rows_file.replace(".parquet", "-old.parquet")
+    Path(f"{stored}.old").rename(get_storage().path(older))
+    triggers.drop()
+    size = get_storage().size(older)
+    type(version).objects.filter(pk=version.pk).update(rows_file=older, rows_file_bytes=size)
+    triggers.ensure()
+    assert said(api, ana, version) == (summary, findings, content, rows, csv)
+    assert api(ana).get(f"{url}rows/", {"offered_requests_per_s": "1"}).json()["count"] == 0
+    assert api(ana).post(f"{url}recost/", {}).status_code == 202
+    assert api(ana).post(f"/api/v1/reports/{version.report_id}/versions/").status_code == 202
+    worker.run()
+    for newer in (2, 3):
+        diff = api(ana).get(f"/api/v1/reports/{version.report_id}/diff/", {"from": 1, "to": newer}).json()
+        assert diff["rows"]["matched"] == rows["count"]
+        assert diff["rows"]["only_in_old"] == diff["rows"]["only_in_new"] == 0

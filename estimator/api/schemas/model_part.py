@@ -44,7 +44,7 @@ class ConfigModelPart(RequestBody):
     """A model given by its config.json."""
 
     config: dict[str, JsonValue] = Field(
-        description="The Hugging Face config.json as an object; read, not executed and not stored."
+        description="The Hugging Face config.json as an object; read, never executed, and kept only by a report."
     )
     name: Name | None = Field(default=None, description="Name to echo.")
 

@@ -1,0 +1,114 @@
+"""Entries of a sweep's axes: catalog slugs, changed catalog rows and inline models and GPUs, each with its label.
+
+The label is what rows, prices and findings call the entry: the slug, the slug with what was changed, or the given name.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from estimator.engine.options import MemoryOverrides
+from estimator.engine.specs import EngineProfile
+from estimator.resolvers.choices import GpuChoice, GpuShape, ModelChoice, ModelOverride, ModelShape
+from estimator.resolvers.engines import resolve_engine
+from estimator.resolvers.facts import Facts, Kind
+from estimator.resolvers.issues import Issue, ResolutionError
+
+Entry = str | Mapping[str, Any]
+Path = tuple[str | int, ...]
+_KINDS: Mapping[str, Kind] = {"models": "model", "gpus": "gpu", "engines": "engine"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepEngine:
+    """An engine profile with the memory settings of its rows."""
+
+    label: str
+    profile: EngineProfile
+    memory: MemoryOverrides
+
+
+def slug_of(entry: Entry) -> str | None:
+    """The catalog slug (or alias) of an entry; None for one given inline."""
+    return entry if isinstance(entry, str) else entry.get("slug")
+
+
+def label_of(entry: Entry) -> str:
+    """What rows call a model or GPU of a sweep."""
+    if isinstance(entry, str):
+        return entry
+    if slug := entry.get("slug"):
+        return _with_changes(slug, entry.get("override") or {})
+    return str(entry.get("name") or "")
+
+
+def _with_changes(slug: str, changes: Mapping[str, Any]) -> str:
+    told = ", ".join(f"{name}={value:g}" for name, value in changes.items() if value is not None)
+    return f"{slug} ({told})" if told else slug
+
+
+def model_choice(entry: Entry) -> ModelChoice:
+    """A model of a sweep as the resolver takes it."""
+    if isinstance(entry, str):
+        return ModelChoice(slug=entry)
+    if slug := entry.get("slug"):
+        override = ModelOverride(**(entry.get("override") or {}))
+        return ModelChoice(slug=slug, override=override if override != ModelOverride() else None)
+    if "config" in entry:
+        return ModelChoice(config=entry["config"], name=entry.get("name"))
+    figures = {name: value for name, value in entry.items() if name != "name"}
+    return ModelChoice(shape=ModelShape(**figures), name=entry.get("name"))
+
+
+def gpu_choice(entry: Entry) -> GpuChoice:
+    """A GPU of a sweep as the resolver takes it."""
+    return GpuChoice(slug=entry) if isinstance(entry, str) else GpuChoice(shape=GpuShape(**entry))
+
+
+def resolve_sweep_engine(entry: Entry, facts: Facts, shared: Mapping[str, Any]) -> SweepEngine:
+    """An engine of a sweep: the memory settings of all rows, and those of its own before them.
+
+    Raises:
+        ResolutionError: no profile has this name.
+    """
+    profile = resolve_engine(slug_of(entry) or "", facts, ())
+    own = {} if isinstance(entry, str) else entry.get("memory") or {}
+    given = {name: value for name, value in own.items() if value is not None}
+    return SweepEngine(
+        label=_with_changes(profile.slug, given), profile=profile, memory=MemoryOverrides(**(dict(shared) | given))
+    )
+
+
+def name_faults(sweep: Mapping[str, Any], facts: Facts) -> list[Issue]:
+    """Inline models and GPUs need a name, and one that no row of the catalog has."""
+    issues = []
+    for axis in ("models", "gpus"):
+        for number, entry in enumerate(sweep[axis]):
+            if slug_of(entry) is not None:
+                continue
+            path: Path = (axis, number, "name")
+            if not label_of(entry).strip():
+                detail = _("In a sweep it needs a name: rows, prices and findings call it so.")
+                issues.append(Issue(path=path, code="required", detail=detail))
+            elif label_of(entry) in facts.slugs(_KINDS[axis]):
+                detail = _("The catalog has an entry of this name; give it another.")
+                issues.append(Issue(path=path, code="ambiguous", detail=detail))
+    return issues
+
+
+def refuse_twice(labels: Mapping[str, Sequence[str]]) -> None:
+    """The same entry twice, or an engine and its alias, would make two rows of one key.
+
+    Raises:
+        ResolutionError: every entry whose label stands before it on its axis.
+    """
+    issues = []
+    for axis, names in labels.items():
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                detail = _("This entry, or another of the same name, stands before it: %(name)s.") % {"name": name}
+                issues.append(Issue(path=(axis, number), code="ambiguous", detail=detail))
+    if issues:
+        raise ResolutionError(issues)
