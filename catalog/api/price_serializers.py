@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.db import models
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from catalog.api.serializers import PROVENANCE, RowSerializer
@@ -18,6 +20,18 @@ class ExactDecimalField(serializers.DecimalField):
     def to_representation(self, value: Any) -> str:
         """The plain digits."""
         return _plain(value)
+
+
+# Not `format: time`: that is a time with an offset (RFC 3339), and these are hours in the row's own zone.
+@extend_schema_field(
+    {
+        "type": "string",
+        "pattern": r"^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?$",
+        "example": "16:30:00",
+    }
+)
+class HourField(serializers.TimeField):
+    """A time of day without a zone of its own."""
 
 
 class ProviderSerializer(RowSerializer):
@@ -42,6 +56,7 @@ class ApiPriceSerializer(RowSerializer):
         slug_field="slug", read_only=True, help_text="The reading the row came from; null for rows entered by hand."
     )
     amount = ExactDecimalField(max_digits=30, decimal_places=12, min_value=0, help_text="Price of one unit, exact.")
+    serializer_field_mapping = RowSerializer.serializer_field_mapping | {models.TimeField: HourField}
 
     class Meta:
         model = ApiPrice

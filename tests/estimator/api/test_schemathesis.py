@@ -59,6 +59,18 @@ def test_everything_else_answers_as_documented(case):
     case.call_and_validate(checks=CHECKS)
 
 
+LISTS = ["gpus", "models", "providers", "api-prices", "cache-policies", "gpu-offers", "engine-profiles", "presets"]
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_row_of_every_list_is_as_documented(name):
+    page, pages = 1, 1
+    while page <= pages:
+        case = schema[f"/api/v1/{name}/"]["GET"].Case(query={"page": page, "page_size": 300})
+        pages = case.call_and_validate(checks=CHECKS).json()["pages"]
+        page += 1
+
+
 @pytest.mark.long
 @schema.parametrize()
 @LONG
