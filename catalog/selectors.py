@@ -4,10 +4,19 @@ import datetime
 
 from django.db.models import Q
 
-from catalog.models import EngineProfile
+from catalog.models import EngineProfile, Gpu, LanguageModel
 from catalog.revisions import Revision, current_revision
+from catalog.spelling import Named
 
-__all__ = ["Revision", "current_revision", "engine_names", "in_force_on"]
+__all__ = [
+    "Revision",
+    "current_revision",
+    "engine_names",
+    "in_force_on",
+    "names_of_engines",
+    "names_of_gpus",
+    "names_of_models",
+]
 
 
 def engine_names() -> dict[str, str]:
@@ -17,6 +26,23 @@ def engine_names() -> dict[str, str]:
         names[slug] = slug
         names.update(dict.fromkeys(aliases, slug))
     return names
+
+
+def names_of_engines() -> list[Named]:
+    """What engine profiles are called."""
+    rows = EngineProfile.objects.values_list("slug", "name", "aliases")
+    return [Named(slug=slug, names=(name, *aliases)) for slug, name, aliases in rows]
+
+
+def names_of_gpus() -> list[Named]:
+    """What GPUs are called; their kind of memory tells boards of one chip apart."""
+    rows = Gpu.objects.values_list("slug", "name", "memory_type")
+    return [Named(slug=slug, names=(name,), words=(memory,)) for slug, name, memory in rows]
+
+
+def names_of_models() -> list[Named]:
+    """What language models are called: the last part of their repository's name."""
+    return [Named(slug=slug, names=(name,)) for slug, name in LanguageModel.objects.values_list("slug", "name")]
 
 
 def in_force_on(day: datetime.date) -> Q:

@@ -5,7 +5,7 @@ Estimates are made from facts only, so that the live catalog and the snapshot a 
 read from the database at most once per revision and process.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
@@ -13,7 +13,8 @@ from catalog.canonical import canonical_json, sha256_of
 from catalog.fact_builders import engine_row_facts, gpu_row_facts, model_row_facts
 from catalog.models import EngineProfile, Gpu, LanguageModel
 from catalog.revisions import Revision, current_revision
-from catalog.selectors import engine_names
+from catalog.selectors import engine_names, names_of_engines, names_of_gpus, names_of_models
+from catalog.spelling import Named, Spellings
 
 __all__ = [
     "CatalogFacts",
@@ -63,20 +64,27 @@ class Facts(dict[str, Any]):
 class _Kind:
     load: Callable[[str], Mapping[str, Any]]
     names: Callable[[], Mapping[str, str]]
+    called: Callable[[], Iterable[Named]]
 
 
 _kinds: dict[str, _Kind] = {}
 
 
-def register(kind: str, load: Callable[[str], Mapping[str, Any]], names: Callable[[], Mapping[str, str]]) -> None:
+def register(
+    kind: str,
+    load: Callable[[str], Mapping[str, Any]],
+    names: Callable[[], Mapping[str, str]],
+    called: Callable[[], Iterable[Named]] = tuple,
+) -> None:
     """Make facts of another kind available.
 
     Args:
         kind: name of the kind, as "price".
         load: facts of one slug, read from the database; raises `UnknownSlugError`. Called once per revision.
         names: every name the kind answers to (slugs, aliases) with the slug it means.
+        called: what people call its rows, to understand other spellings; none are when not given.
     """
-    _kinds[kind] = _Kind(load, names)
+    _kinds[kind] = _Kind(load, names, called)
 
 
 @dataclass(slots=True)
@@ -109,6 +117,11 @@ class CatalogFacts:
         if names is None:
             names = self._names[kind] = dict(_kinds[kind].names())
         return names
+
+    def spelled(self, kind: str, given: str) -> tuple[str, ...]:
+        """Slugs that another spelling of a name may mean: one where it is clear; one read a revision."""
+        index = self.derived(("spellings", kind), lambda: Spellings(kind, _kinds[kind].called()))
+        return index.find(given)
 
     def derived(self, key: Any, build: Callable[[], ValueT]) -> ValueT:
         """A value built from facts once per revision and process, as an engine spec; it must be immutable."""
@@ -205,6 +218,6 @@ def _slugs(model: type[Gpu | LanguageModel]) -> dict[str, str]:
     return {slug: slug for slug in model.objects.values_list("slug", flat=True)}
 
 
-register("gpu", _gpu, lambda: _slugs(Gpu))
-register("model", _model, lambda: _slugs(LanguageModel))
-register("engine", _engine, engine_names)
+register("gpu", _gpu, lambda: _slugs(Gpu), names_of_gpus)
+register("model", _model, lambda: _slugs(LanguageModel), names_of_models)
+register("engine", _engine, engine_names, names_of_engines)

@@ -6,8 +6,6 @@ from typing import Any
 from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from catalog.api.examples import example
 from catalog.api.filters import CatalogQuery, EngineProfileQuery, GpuQuery, LanguageModelQuery, PresetQuery
@@ -22,7 +20,6 @@ from catalog.api.serializers import (
 )
 from catalog.api.views import CatalogViewSet
 from catalog.models import Checkpoint, EngineProfile, Gpu, LanguageModel, Preset
-from catalog.selectors import engine_names
 from catalog.services.people import delete_by_person, save_by_person
 
 _IF_NONE_MATCH = OpenApiParameter(
@@ -124,6 +121,7 @@ class GpuViewSet(CatalogViewSet):
     queryset = Gpu.objects.all()
     serializer_class = GpuSerializer
     query_model = GpuQuery
+    facts_kind = "gpu"
 
 
 @documented(
@@ -143,6 +141,7 @@ class LanguageModelViewSet(CatalogViewSet):
     serializer_class = LanguageModelSerializer
     list_serializer_class = LanguageModelListSerializer
     query_model = LanguageModelQuery
+    facts_kind = "model"
 
     def apply(self, row: Any, values: dict[str, Any]) -> None:
         """Checkpoints are rows of their own."""
@@ -179,14 +178,7 @@ class EngineProfileViewSet(CatalogViewSet):
     queryset = EngineProfile.objects.select_related("parent")
     serializer_class = EngineProfileSerializer
     query_model = EngineProfileQuery
-
-    def retrieve(self, request: Request, slug: str) -> Response:
-        """The profile that a slug or an alias means; `Content-Location` names it when it was an alias."""
-        meant = engine_names().get(slug, slug)
-        answer = super().retrieve(request, meant)
-        if meant != slug:
-            answer.headers["Content-Location"] = request.path.removesuffix(f"{slug}/") + f"{meant}/"
-        return answer
+    facts_kind = "engine"
 
 
 @documented("presets", one="use case", many="use cases", query=PresetQuery, shown=PresetSerializer)

@@ -1,6 +1,5 @@
 """Lists and rows of the catalog: reads for those who may read, writes for staff with the model's permission."""
 
-import difflib
 from typing import Any, ClassVar, cast
 
 from django.core.exceptions import ValidationError
@@ -14,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import GenericViewSet
 
+from catalog import snapshot
 from catalog.api.conditional import is_known, require_match, tag_of, tag_of_list
 from catalog.api.filters import CatalogQuery
 from catalog.api.pagination import paginate
@@ -25,12 +25,15 @@ from catalog.models import CatalogRow
 from catalog.querysets import CatalogQuerySet
 from catalog.revisions import current_revision
 from catalog.services.people import delete_by_person, save_by_person
+from catalog.spelling import near_matches
 
 
 class CatalogViewSet(GenericViewSet[Any]):
     """One kind of row; a subclass names its rows, serializers, query model and what it is called."""
 
     query_model: ClassVar[type[CatalogQuery]]
+    # Under which name facts know these rows, where people spell their names in several ways.
+    facts_kind: ClassVar[str | None] = None
     list_serializer_class: ClassVar[type[BaseSerializer[Any]] | None] = None
     lookup_field = "slug"
     # Dots belong to slugs such as vllm-0.19.
@@ -58,13 +61,16 @@ class CatalogViewSet(GenericViewSet[Any]):
         return Response(body, headers={"ETag": tag, "Link": page.link_header(request)})
 
     def retrieve(self, request: Request, slug: str) -> Response:
-        """One row."""
+        """One row, by its slug or a name that can mean no other; then `Content-Location` has the address by slug."""
         refuse_parameters(request.query_params)
-        data = self._shown(self.row(slug))
-        tag = tag_of(data)
-        if is_known(request, tag):
-            return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": tag})
-        return Response(data, headers={"ETag": tag})
+        row = self.get_queryset().filter(slug=slug).first() or self.row(self._meant(slug))
+        data = self._shown(row)
+        headers = {"ETag": tag_of(data)}
+        if row.slug != slug:
+            headers["Content-Location"] = f"{request.path.removesuffix(f'{slug}/')}{row.slug}/"
+        if is_known(request, headers["ETag"]):
+            return Response(status=status.HTTP_304_NOT_MODIFIED, headers=headers)
+        return Response(data, headers=headers)
 
     def create(self, request: Request) -> Response:
         """A new row."""
@@ -104,10 +110,9 @@ class CatalogViewSet(GenericViewSet[Any]):
         rows = self.get_queryset()
         row = (rows.select_for_update(of=("self",)) if lock else rows).filter(slug=slug).first()
         if row is None:
-            known = list(rows.values_list("slug", flat=True))
-            near = difflib.get_close_matches(slug, known, n=3, cutoff=0.5)
+            near = self._choices(slug) or near_matches(slug, rows.values_list("slug", flat=True))
             detail = _("There is no %(kind)s %(slug)s.") % {"kind": rows.model._meta.verbose_name, "slug": slug}
-            raise NotFound(detail, members={"near": near} if near else {})
+            raise NotFound(detail, members={"near": list(near)} if near else {})
         return row
 
     def rows(self) -> CatalogQuerySet[Any]:
@@ -146,6 +151,14 @@ class CatalogViewSet(GenericViewSet[Any]):
         except IntegrityError as refused:
             # Another request took the slug between our check and our write.
             raise Conflict(_("Somebody else wrote a row of this name just now.")) from refused
+
+    def _choices(self, name: str) -> tuple[str, ...]:
+        """Slugs that a spelling of a name may mean."""
+        return snapshot.current().spelled(self.facts_kind, name) if self.facts_kind else ()
+
+    def _meant(self, name: str) -> str:
+        choices = self._choices(name)
+        return choices[0] if len(choices) == 1 else name
 
     def _shown(self, row: CatalogRow) -> Any:
         return self.get_serializer(row).data

@@ -11,6 +11,7 @@ from typing import IO, Any, Generic, TypeVar
 import orjson
 from django.conf import settings
 from django.http import HttpResponse
+from django.utils.translation import gettext as _
 from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -114,8 +115,16 @@ def answer_to(endpoint: Endpoint[Any, Any], raw: bytes, *, facts: Facts, explain
     Raises:
         ResolutionError: faults of the body or of what it asks for.
     """
-    body = parse_body(endpoint.request, raw, facts)
-    return render(endpoint.answer(body, Asked(facts=facts, explain=explain)))
+    read_as: dict[str, str] = {}
+    body = parse_body(endpoint.request, raw, facts, read_as)
+    answer = endpoint.answer(body, Asked(facts=facts, explain=explain))
+    return render(_with_spellings(answer, read_as) if read_as else answer)
+
+
+def _with_spellings(answer: Answer, read_as: Mapping[str, str]) -> Answer:
+    """The answer, saying how names were read."""
+    said = [_("“%(name)s” was read as %(slug)s.") % {"name": name, "slug": slug} for name, slug in read_as.items()]
+    return answer.model_copy(update={"assumptions": [*said, *answer.assumptions]})
 
 
 def render(answer: Answer) -> bytes:

@@ -7,9 +7,10 @@ from django.utils.translation import gettext as _
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from catalog.spelling import near_matches
 from estimator.api.fields import TAG_PREFIX
 from estimator.resolvers.facts import Facts, Kind
-from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode, near_matches
+from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode
 
 _MAX_NEAR_SEARCHES = 10
 
@@ -31,7 +32,7 @@ def _issue(detail: ErrorDetails, facts: Facts | None, search: bool) -> Issue:
     context = detail.get("ctx", {})
     kind = detail["type"]
     if kind == "unknown_slug":
-        return _unknown_slug(path, detail["input"], context["kind"], facts)
+        return _unknown_slug(path, detail["input"], context, facts)
     if kind == "one_of_keys":
         return _one_of_keys(path, detail["input"], context)
     if kind in ("literal_error", "enum"):
@@ -54,12 +55,16 @@ def _path(detail: ErrorDetails) -> tuple[str | int, ...]:
     )
 
 
-def _unknown_slug(path: tuple[str | int, ...], given: Any, kind: Kind, facts: Facts | None) -> Issue:
+def _unknown_slug(path: tuple[str | int, ...], given: Any, context: Mapping[str, Any], facts: Facts | None) -> Issue:
+    kind: Kind = context["kind"]
+    words = {"kind": kind.replace("_", " "), "slug": _short(given)}
+    if meant := tuple(context["meant"]):
+        sentence = _("“%(slug)s” may mean more than one %(kind)s; give one of %(meant)s.")
+        return Issue(
+            path=path, code="unknown_slug", detail=sentence % (words | {"meant": ", ".join(meant)}), near=meant
+        )
     near = near_matches(str(given), facts.slugs(kind)) if facts else ()
-    sentence = _("There is no %(kind)s “%(slug)s” in the catalog.") % {
-        "kind": kind.replace("_", " "),
-        "slug": _short(given),
-    }
+    sentence = _("There is no %(kind)s “%(slug)s” in the catalog.") % words
     if near:
         sentence += " " + _("Near: %(near)s.") % {"near": ", ".join(near)}
     return Issue(path=path, code="unknown_slug", detail=sentence, near=near)
@@ -138,5 +143,7 @@ _RULES: dict[str, tuple[IssueCode, _Sentence]] = {
     "string_too_long": ("out_of_range", lambda c: _("Must have at most %(n)s characters.") % {"n": c["max_length"]}),
     "too_short": ("out_of_range", lambda c: _("Must have at least %(n)s entries.") % {"n": c["min_length"]}),
     "too_long": ("out_of_range", lambda c: _("Must have at most %(n)s entries.") % {"n": c["max_length"]}),
+    "same_row": ("ambiguous", lambda c: _("%(first)s and %(second)s are one and the same.") % c),
+    "json_invalid": _fixed("malformed", lambda: _("The body is not valid JSON.")),
     "string_pattern_mismatch": ("invalid", lambda c: _("Must match %(pattern)s.") % {"pattern": c["pattern"]}),
 }

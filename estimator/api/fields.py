@@ -65,20 +65,51 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class SlugOf:
-    """Checks a slug against the facts given as validation context (`{"facts": Facts}`); near matches come later."""
+    """Checks a slug against the facts of the validation context, and takes another spelling for it where it is clear.
+
+    The context is `{"facts": Facts, "read_as": dict}`; what was spelled otherwise is noted in `read_as`.
+    """
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
 
     def __call__(self, value: str, info: ValidationInfo) -> str:
-        """The slug if the catalog has it.
+        """The slug if the catalog has it, or the one row that the spelling can mean.
 
         Raises:
-            PydanticCustomError: `unknown_slug`, with the kind in its context.
+            PydanticCustomError: `unknown_slug`, with the kind and the rows it may mean in its context.
+        """
+        context = info.context or {}
+        facts: Facts | None = context.get("facts")
+        if facts is None or value in facts.slugs(self.kind):
+            return value
+        meant = facts.spelled(self.kind, value)
+        if len(meant) != 1:
+            raise PydanticCustomError("unknown_slug", "unknown {kind}", {"kind": self.kind, "meant": meant})
+        context.get("read_as", {})[value] = meant[0]
+        return meant[0]
+
+
+class OnePerRow:
+    """Refuses an object with two keys that name the same row, of which one value would be lost."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def __call__(self, value: Any, info: ValidationInfo) -> Any:
+        """The object as it is.
+
+        Raises:
+            PydanticCustomError: `same_row`, with the two keys in its context.
         """
         facts: Facts | None = (info.context or {}).get("facts")
-        if facts is not None and value not in facts.slugs(self.kind):
-            raise PydanticCustomError("unknown_slug", "unknown {kind}", {"kind": self.kind})
+        seen: dict[str, str] = {}
+        for name in value if facts is not None and isinstance(value, dict) else ():
+            meant = facts.spelled(self.kind, name) if name not in facts.slugs(self.kind) else (name,)
+            slug = meant[0] if len(meant) == 1 else name
+            if slug in seen:
+                raise PydanticCustomError("same_row", "same row", {"first": seen[slug], "second": name})
+            seen[slug] = name
         return value
 
 

@@ -12,10 +12,18 @@ from estimator.resolvers.issues import Issue, IssueCode, ResolutionError
 Body = TypeVar("Body", bound=BaseModel)
 
 
-def parse_body(model: type[Body], raw: bytes, facts: Facts | None = None) -> Body:
+def parse_body(
+    model: type[Body], raw: bytes, facts: Facts | None = None, read_as: dict[str, str] | None = None
+) -> Body:
     """The body as its model.
 
     The strict reader goes first: some of what it refuses, such as 1e999, pydantic lets into free-form parts.
+
+    Args:
+        model: what the body is read as.
+        raw: its bytes.
+        facts: the catalog that slugs are checked against; not checked without.
+        read_as: takes the names that were spelled otherwise, with the slug each was read as.
 
     Raises:
         ResolutionError: with code `malformed`, or every fault of the fields.
@@ -25,7 +33,7 @@ def parse_body(model: type[Body], raw: bytes, facts: Facts | None = None) -> Bod
     except UnacceptableJsonError as error:
         faults = [Issue(path=f.path, code=cast(IssueCode, f.code), detail=f.detail) for f in error.faults]
         raise ResolutionError(faults) from None
-    context: dict[str, Any] = {"facts": facts}
+    context: dict[str, Any] = {"facts": facts, "read_as": {} if read_as is None else read_as}
     try:
         return model.model_validate_json(raw, context=context)
     except ValidationError as error:

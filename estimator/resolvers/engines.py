@@ -1,10 +1,10 @@
 """Resolves the serving engine of a request: a profile by slug or alias."""
 
 from catalog.engine_constants import engine_profile
+from catalog.spelling import near_matches
 from estimator.engine.specs import EngineProfile
 from estimator.resolvers.collect import unknown_slug
 from estimator.resolvers.facts import Facts, UnknownSlugError
-from estimator.resolvers.issues import near_matches
 from estimator.resolvers.plan import Provenance
 
 

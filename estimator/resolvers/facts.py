@@ -29,6 +29,10 @@ class Facts(Protocol):
         """Every slug and alias that `row` accepts."""
         ...
 
+    def spelled(self, kind: Kind, given: str) -> tuple[str, ...]:
+        """Slugs that another spelling of a name may mean: one where it is clear, several where it is not."""
+        ...
+
     def row(self, kind: Kind, slug: str) -> FactRow:
         """The facts of one row; an engine's alias gives the profile it stands for.
 
@@ -61,6 +65,10 @@ class StoredFacts:
     def slugs(self, kind: Kind) -> Collection[str]:
         """Every slug and alias stored of this kind."""
         return self._rows.get(kind, {}).keys()
+
+    def spelled(self, kind: Kind, given: str) -> tuple[str, ...]:
+        """None: what is stored was named by its slug."""
+        return ()
 
     def row(self, kind: Kind, slug: str) -> FactRow:
         """The stored facts of one row.

@@ -5,12 +5,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from catalog.spelling import near_matches
 from estimator.engine.errors import MissingFigureError
 from estimator.engine.specs import Gpu
 from estimator.resolvers.choices import GpuChoice, GpuShape
 from estimator.resolvers.collect import unknown_slug
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
-from estimator.resolvers.issues import Issue, ResolutionError, near_matches
+from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance, ResolvedGpu
 
 INLINE_SLUG = "inline"

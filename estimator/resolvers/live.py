@@ -24,6 +24,10 @@ class LiveFacts:
         """Every slug and alias of the kind."""
         return self._catalog.names(kind).keys()
 
+    def spelled(self, kind: Kind, given: str) -> tuple[str, ...]:
+        """Slugs that another spelling of a name may mean."""
+        return self._catalog.spelled(kind, given)
+
     def row(self, kind: Kind, slug: str) -> FactRow:
         """The facts of one row.
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from catalog.canonical import sha256_of
+from catalog.spelling import near_matches
 from estimator.engine.architecture import (
     architecture_from_shape,
     from_dict,
@@ -18,7 +19,6 @@ from estimator.engine.errors import EngineError, UnknownArchitectureError
 from estimator.resolvers.choices import ModelChoice, ModelOverride, ModelShape
 from estimator.resolvers.collect import unknown_slug
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
-from estimator.resolvers.issues import near_matches
 from estimator.resolvers.plan import Checkpoint, Provenance, ResolvedModel
 
 DEFAULT_LATENT_ROPE_DIM = 64

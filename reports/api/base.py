@@ -19,6 +19,7 @@ from catalog.api.query import Query, parse_query, refuse_parameters
 from estimator.api.endpoint import RawJsonParser, problem_of
 from estimator.api.parsing import parse_body
 from estimator.resolvers.issues import ResolutionError
+from estimator.resolvers.live import current_facts
 from reports.models import Report, ReportVersion
 from reports.services.idempotency import KeyReusedError, known, once
 
@@ -57,7 +58,7 @@ class ReportsView(APIView):
             InvalidRequest: Every fault of it.
         """
         try:
-            return parse_body(model, self.raw(request) or b"{}")
+            return parse_body(model, self.raw(request) or b"{}", current_facts())
         except ResolutionError as error:
             raise problem_of(error.issues) from None
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from estimator.api.fields import (
     WHOLE,
@@ -10,6 +10,9 @@ from estimator.api.fields import (
     Count,
     Currency,
     EngineSlug,
+    GpuSlug,
+    OfferSlug,
+    OnePerRow,
     RequestBody,
     Share,
     Tokens,
@@ -24,7 +27,6 @@ MAX_LIST = 200
 MAX_BATCHES = 4096
 MAX_RATES = 1000
 Batch = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
-Slug = Annotated[str, Field(min_length=1, max_length=100)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 Rate = Annotated[float, Field(gt=0, le=1e6)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
@@ -216,7 +218,7 @@ class SweepPricing(RequestBody):
     price_per_gpu_hour: dict[Label, GpuHourPrice] = Field(
         default={}, max_length=MAX_LIST, description="Price of one GPU for an hour, by slug or given name."
     )
-    offers: dict[Slug, Slug] = Field(
+    offers: Annotated[dict[GpuSlug, OfferSlug], BeforeValidator(OnePerRow("gpu"))] = Field(
         default={}, max_length=MAX_LIST, description="Offer of the catalog, by accelerator."
     )
 

@@ -8,8 +8,9 @@ from django.utils.translation import gettext as _
 
 from catalog.models import GpuOffer
 from catalog.models.gpu_offer import Market
+from catalog.spelling import near_matches
 from estimator.resolvers.facts import Facts, UnknownSlugError
-from estimator.resolvers.issues import Issue, ResolutionError, near_matches
+from estimator.resolvers.issues import Issue, ResolutionError
 
 
 def prices_of(gpus: list[str], pricing: Mapping[str, Any] | None, facts: Facts) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def test_a_row_known_to_the_client_is_not_sent_again_until_it_changes(reader, re
 
 def test_an_unknown_slug_is_not_found_with_near_ones(reader):
     GpuFactory(slug="h100-sxm5-80gb")
-    answer = reader.get("/api/v1/gpus/h100-sxm-80gb/")
+    answer = reader.get("/api/v1/gpus/h100-sxn5-80gb/")
     assert answer.status_code == 404
     assert answer.json()["near"] == ["h100-sxm5-80gb"]
 
@@ -189,3 +189,28 @@ def test_an_alias_answers_with_the_profile_it_means_and_says_where_it_lives(read
 def test_anonymous_reading_can_be_forbidden(reader, settings):
     settings.AFORO_ALLOW_ANONYMOUS = False
     assert reader.get("/api/v1/gpus/").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "slug"),
+    [
+        ("gpus/H100-SXM5-80GB/", "h100-sxm5-80gb"),
+        ("gpus/B200/", "b200-sxm-180gb"),
+        ("models/Llama-3.1-8B/", "llama-3.1-8b"),
+        ("engine-profiles/vllm/", "vllm-0.19"),
+    ],
+)
+def test_a_name_that_can_mean_one_row_is_answered_with_the_address_by_slug(reader, shipped, path, slug):
+    answer = reader.get(f"/api/v1/{path}")
+    assert answer.json()["slug"] == slug
+    assert answer["Content-Location"] == f"/api/v1/{path.split('/')[0]}/{slug}/"
+
+
+def test_a_name_of_several_rows_is_404_with_the_choices(reader, shipped):
+    answer = reader.get("/api/v1/gpus/h100/")
+    assert answer.status_code == 404
+    assert answer.json()["near"] == ["h100-nvl-94gb", "h100-pcie-80gb", "h100-sxm5-80gb"]
+
+
+def test_a_row_is_changed_by_its_slug_only(editor, shipped):
+    assert editor.patch("/api/v1/gpus/H100-SXM5-80GB/", {"notes": "x"}).status_code == 404

@@ -8,11 +8,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import AwareDatetime, Field, Tag
 
+from catalog.spelling import near_matches
 from estimator.api.fields import MAX_TOKENS, WHOLE, Currency, Money, PriceSlug, RequestBody, by_key, tag
 from estimator.engine.cost.meters import meter, meter_of_usage
 from estimator.engine.cost.price_list import InlineTier
 from estimator.engine.errors import InvalidInputError
-from estimator.resolvers.issues import Issue, ResolutionError, near_matches
+from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.prices import InlinePrice, PriceChoice
 
 MeterName = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[a-z][a-z0-9_]*$")]

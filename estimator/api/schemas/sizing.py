@@ -5,13 +5,13 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, cast, get_args
 
 from django.utils.translation import gettext as _
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from estimator.api.answers import BASIS_HELP, Amount, Answer, Basis, ResponsePart, common_parts
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
-from estimator.api.fields import Count, Currency, EngineSlug, GpuSlug, Money, RequestBody
+from estimator.api.fields import Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
 from estimator.api.schemas.formats import CacheFormatName, WeightFormatName
 from estimator.api.schemas.load_parts import SloPart, WorkloadPart
 from estimator.api.schemas.model_part import ModelPart
@@ -110,7 +110,7 @@ class SizingRequest(RequestBody):
     )
     gpus_per_node: Annotated[Degree, Field(description="GPUs of one machine, count.")] = 8
     budget: BudgetPart | None = Field(default=None, description="Limits; none when left out.")
-    prices: Annotated[dict[GpuSlug, GpuPricePart], Field(max_length=50)] = Field(
+    prices: Annotated[dict[GpuSlug, GpuPricePart], Field(max_length=50), BeforeValidator(OnePerRow("gpu"))] = Field(
         default={}, description="Prices by GPU; without one, the median of the catalog's on-demand offers in USD."
     )
 

@@ -5,12 +5,13 @@ from typing import Annotated, Literal, Self
 from django.utils.translation import gettext as _
 from pydantic import Field
 
+from catalog.spelling import near_matches
 from estimator.api.answers import Answer, ResponsePart, common_parts
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import MAX_TOKENS, WHOLE, ModelSlug, RequestBody, Tokens, TokensOrNone
 from estimator.resolvers.facts import FactRow
-from estimator.resolvers.issues import Issue, ResolutionError, near_matches
+from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance, Resolved
 from estimator.services.tokens import TokenEstimate, UnknownLanguageError, WordsNeedSpacesError, estimate_tokens
 

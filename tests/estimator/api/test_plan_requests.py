@@ -89,6 +89,23 @@ def test_fp8_activations_on_an_a100_are_not_supported(ask):
     assert faults(response) == [("#/precision/activations", "not_supported")]
 
 
+def test_names_as_people_write_them_are_read_and_said(ask):
+    answer = ask(model="meta-llama/Llama-3.1-8B-Instruct", gpu="NVIDIA H100 80GB HBM3", engine="vLLM").json()
+    assert answer["inputs"]["model"]["slug"] == "llama-3.1-8b-instruct"
+    assert answer["inputs"]["gpu"]["slug"] == "h100-sxm5-80gb"
+    assert "“NVIDIA H100 80GB HBM3” was read as h100-sxm5-80gb." in answer["assumptions"]
+    exact = ask(model="llama-3.1-8b-instruct", engine="vllm").json()
+    assert not any("was read as" in text for text in exact["assumptions"])
+    assert {**exact, "assumptions": 0} == {**answer, "assumptions": 0}
+
+
+def test_a_name_that_may_mean_several_rows_is_refused_with_the_choices(ask):
+    errors = ask(gpu="H100").json()["errors"]
+    assert [(error["pointer"], error["code"]) for error in errors] == [("#/gpu", "unknown_slug")]
+    assert errors[0]["near"] == ["h100-nvl-94gb", "h100-pcie-80gb", "h100-sxm5-80gb"]
+    assert "more than one" in errors[0]["detail"]
+
+
 def test_an_unknown_slug_comes_with_near_matches(ask):
     response = ask(model="llama-3.1-8bb", gpu="H100")
     assert faults(response) == [("#/gpu", "unknown_slug"), ("#/model", "unknown_slug")]
