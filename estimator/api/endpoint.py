@@ -4,6 +4,7 @@ An endpoint is a request model, a response model, one function from the first to
 view parses the body, calls the function, and writes the answer; it stores nothing. See docs/adding-an-endpoint.md.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, Generic, TypeVar
@@ -128,17 +129,17 @@ def _with_spellings(answer: Answer, read_as: Mapping[str, str]) -> Answer:
 
 
 def render(answer: Answer) -> bytes:
-    """The answer as JSON. Its models refuse NaN and infinity, which orjson would write as null.
-
-    Raises:
-        TypeError: an integer needs more than 64 bits.
-    """
+    """The answer as JSON. Its models refuse NaN and infinity, which orjson would write as null."""
     parts = answer.model_dump(mode="json")
     # The figures first, for those who read the answer as it comes.
     surroundings = {name: parts.pop(name) for name in _SURROUNDINGS}
     if surroundings["explanation"] is None:
         del surroundings["explanation"]
-    return orjson.dumps(parts | surroundings)
+    try:
+        return orjson.dumps(parts | surroundings)
+    except TypeError:
+        # Bytes of absurd plans pass 64 bits, where orjson ends and JSON does not.
+        return json.dumps(parts | surroundings, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def problem_of(issues: tuple[Issue, ...]) -> Problem:

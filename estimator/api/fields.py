@@ -1,7 +1,8 @@
 """Field types of request bodies: bounded numbers, exact money, slugs of the catalog, unions told apart by key.
 
 Order matters in `Annotated[int, Field(ge=…), WHOLE]`: with WHOLE first the schema would lose the limits.
-Every number has an upper bound, so that no product of them leaves the range of a float or of 64-bit integers.
+Every number has an upper bound, and a divisor a lower one above 0, so that no product or quotient of them leaves the
+range of a float or of 64-bit integers.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,6 +17,8 @@ MAX_TOKENS = 100_000_000
 MAX_COUNT = 1_000_000
 MAX_BYTES = 2**53 - 1
 MAX_RATE = 1e21
+# The least of what must be above 0: a billionth of any unit here is no plan, and 5e-324 would be a division by nothing.
+SMALLEST = 1e-9
 TAG_PREFIX = "="
 
 
@@ -43,10 +46,11 @@ Width = Annotated[int, Field(ge=1, le=10_000_000), WHOLE]
 Parameters = Annotated[int, Field(ge=1, le=10**15), WHOLE]
 Bytes = Annotated[int, Field(ge=1, le=MAX_BYTES), WHOLE]
 BytesOrNone = Annotated[int, Field(ge=0, le=MAX_BYTES), WHOLE]
-PositiveSeconds = Annotated[float, Field(gt=0, le=1e9)]
-PositiveRate = Annotated[float, Field(gt=0, le=MAX_RATE)]
+PositiveSeconds = Annotated[float, Field(ge=SMALLEST, le=1e9)]
+PositiveRate = Annotated[float, Field(ge=SMALLEST, le=MAX_RATE)]
+HardwareRate = Annotated[float, Field(ge=1, le=MAX_RATE)]
 Share = Annotated[float, Field(ge=0, le=1)]
-PositiveShare = Annotated[float, Field(gt=0, le=1)]
+PositiveShare = Annotated[float, Field(ge=SMALLEST, le=1)]
 # [0-9] and not \d: pydantic's \d also takes the digits of other scripts.
 Money = Annotated[
     str,
@@ -103,8 +107,10 @@ class OnePerRow:
             PydanticCustomError: `same_row`, with the two keys in its context.
         """
         facts: Facts | None = (info.context or {}).get("facts")
+        if facts is None or not isinstance(value, dict):
+            return value
         seen: dict[str, str] = {}
-        for name in value if facts is not None and isinstance(value, dict) else ():
+        for name in value:
             meant = facts.spelled(self.kind, name) if name not in facts.slugs(self.kind) else (name,)
             slug = meant[0] if len(meant) == 1 else name
             if slug in seen:

@@ -44,13 +44,18 @@ class TargetResult:
     max_rate_ceiling: float | None
 
 
+def percentile_of(slo: ServiceLevel, mode: WorkloadMode) -> int:
+    """Share of requests that must meet the targets, percent: the one asked for, 95 in open loop, else 50."""
+    return slo.percentile or (OPEN_PERCENTILE if mode is WorkloadMode.OPEN_LOOP else 50)
+
+
 def targets_met(sweep: Sweep, workload: Workload, slo: ServiceLevel, figures: SpeedFigures) -> TargetResult:
     """Targets at the workload's load, and the highest rate that meets them.
 
     A closed loop is searched over its concurrency, an open loop over its rate; the answer is on a grid refined twice
     (within 0.2 %). The percentile applies to the waiting of an open loop; a closed loop's figures are model values.
     """
-    percentile = slo.percentile or (OPEN_PERCENTILE if workload.mode is WorkloadMode.OPEN_LOOP else 50)
+    percentile = percentile_of(slo, workload.mode)
     side = "high" if slo.band_side is BandSide.CONSERVATIVE else "mid"
     at_load = sweep.evaluate(rows_of(workload, np.array([figures.concurrency])))
     met: dict[str, bool | None] = {}

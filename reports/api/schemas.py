@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from estimator.api.fields import (
+    SMALLEST,
     WHOLE,
     BytesOrNone,
     Count,
@@ -28,7 +29,8 @@ MAX_BATCHES = 4096
 MAX_RATES = 1000
 Batch = Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
-Rate = Annotated[float, Field(gt=0, le=1e6)]
+Seconds = Annotated[float, Field(ge=SMALLEST, le=1e6)]
+Rate = Annotated[float, Field(ge=SMALLEST, le=1e6)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 TagName = Annotated[str, Field(min_length=1, max_length=50, pattern=r"\S")]
 # A thousand million per hour is no price; the bound keeps every product within what a column of money holds.
@@ -103,7 +105,7 @@ class SweepWorkload(RequestBody):
 class SweepMemory(RequestBody):
     """Overrides of the profile's memory settings."""
 
-    utilization: Annotated[float, Field(gt=0, le=1)] | None = Field(
+    utilization: Annotated[float, Field(ge=SMALLEST, le=1)] | None = Field(
         default=None, description="Share of GPU memory the engine may use."
     )
     runtime_overhead_bytes: BytesOrNone | None = Field(
@@ -196,9 +198,9 @@ class SweepRequest(RequestBody):
 class SloRequest(RequestBody):
     """Targets; a row meets them only if it meets each one given."""
 
-    ttft_s: Annotated[float, Field(gt=0, le=1e6)] | None = Field(default=None, description="Time to first token, s.")
-    tpot_s: Annotated[float, Field(gt=0, le=1e6)] | None = Field(default=None, description="Time per output token, s.")
-    e2e_s: Annotated[float, Field(gt=0, le=1e6)] | None = Field(default=None, description="Request to last token, s.")
+    ttft_s: Seconds | None = Field(default=None, description="Time to first token, s.")
+    tpot_s: Seconds | None = Field(default=None, description="Time per output token, s.")
+    e2e_s: Seconds | None = Field(default=None, description="Request to last token, s.")
     percentile: Annotated[Literal[50, 90, 95, 99], WHOLE] | None = Field(
         default=None,
         description=(

@@ -7,7 +7,10 @@ from pydantic import Field
 
 from estimator.api.answers import Amount, Answer, MeanTokensEcho, ResponsePart, common_parts
 from estimator.engine.explain import Step
+from estimator.engine.options import MemoryOverrides, ServiceLevel
+from estimator.engine.specs import EngineProfile, WorkloadMode
 from estimator.resolvers.plan import Plan, Resolved, ResolvedGpu, ResolvedModel
+from estimator.services.throughput_targets import percentile_of
 
 
 class ModelEcho(ResponsePart):
@@ -100,13 +103,23 @@ class PrecisionEcho(ResponsePart):
 
 
 class MemoryEcho(ResponsePart):
-    """Overrides of the profile's memory settings that were asked for; null: the profile's own."""
+    """The share of memory that was taken, and other overrides that were asked for; null: the profile's own."""
 
-    utilization: float | None = Field(description="Share of the GPU's memory the engine may use.")
+    utilization: float | None = Field(
+        description="Share of the GPU's memory the engine may use: the one asked for or the profile's; null if unknown."
+    )
     runtime_overhead_bytes: int | None = Field(description="Bytes of the runtime on each GPU.")
     max_batched_tokens: int | None = Field(description="Most tokens of one forward pass.")
     max_num_seqs: int | None = Field(description="Most sequences at once, count.")
     kv_cache_tokens_observed: int | None = Field(description="Tokens of KV cache the server printed.")
+
+    @classmethod
+    def of(cls, overrides: MemoryOverrides, engine: EngineProfile) -> "MemoryEcho":
+        """The echo of overrides on a profile."""
+        echo = cls.model_validate(overrides)
+        if echo.utilization is not None or engine.memory is None:
+            return echo
+        return echo.model_copy(update={"utilization": engine.memory.utilization})
 
 
 class WorkloadEcho(ResponsePart):
@@ -129,8 +142,21 @@ class SloEcho(ResponsePart):
     ttft_s: float | None = Field(description="Most time to the first token, seconds.")
     tpot_s: float | None = Field(description="Most mean time per output token after the first, seconds.")
     e2e_s: float | None = Field(description="Most time to the whole answer, seconds.")
-    percentile: int | None = Field(description="Share of requests that meet the targets, percent; null: by the mode.")
+    percentile: int = Field(
+        description="Share of requests that meet the targets, percent: the one asked for, or that of the mode."
+    )
     band_side: str = Field(description="Which value of the band is held against the targets.")
+
+    @classmethod
+    def of(cls, slo: ServiceLevel, mode: WorkloadMode) -> "SloEcho":
+        """The echo of targets under a mode of load."""
+        return cls(
+            ttft_s=slo.ttft_s,
+            tpot_s=slo.tpot_s,
+            e2e_s=slo.e2e_s,
+            percentile=percentile_of(slo, mode),
+            band_side=slo.band_side,
+        )
 
 
 class SpeculativeEcho(ResponsePart):
@@ -182,14 +208,18 @@ class PlanInputs(ResponsePart):
             engine=EngineEcho.model_validate(plan.engine),
             parallelism=ParallelismEcho.model_validate(plan.parallelism),
             precision=PrecisionEcho.model_validate(plan.precision),
-            memory=MemoryEcho.model_validate(plan.memory),
+            memory=MemoryEcho.of(plan.memory, plan.engine),
             workload=_workload(plan),
-            slo=SloEcho.model_validate(plan.slo) if plan.slo else None,
+            slo=SloEcho.of(plan.slo, _mode(plan)) if plan.slo else None,
             speculative=SpeculativeEcho.model_validate(plan.speculative) if plan.speculative else None,
             lora=LoraEcho.model_validate(plan.lora) if plan.lora else None,
             mtp_layers_loaded=plan.mtp_layers_loaded,
             power=PowerEcho.model_validate(plan.power) if plan.power else None,
         )
+
+
+def _mode(plan: Plan) -> WorkloadMode:
+    return plan.workload.mode if plan.workload else WorkloadMode.CLOSED_LOOP
 
 
 def _workload(plan: Plan) -> WorkloadEcho | None:

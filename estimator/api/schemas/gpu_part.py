@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, Tag
 
-from estimator.api.fields import WHOLE, Bytes, GpuSlug, Name, PositiveRate, RequestBody, by_key, tag
+from estimator.api.fields import SMALLEST, WHOLE, Bytes, GpuSlug, HardwareRate, Name, RequestBody, by_key, tag
 from estimator.api.schemas.formats import PeakName
 from estimator.resolvers.choices import GpuChoice, GpuShape
 
@@ -13,8 +13,8 @@ class GpuFiguresPart(RequestBody):
     """A GPU given by its figures."""
 
     memory_bytes: Bytes = Field(description="Memory of one GPU, bytes, as the engine sees it.")
-    memory_bandwidth_bytes_per_s: PositiveRate = Field(description="Memory bandwidth, bytes/s.")
-    peak_flops_per_s: dict[PeakName, PositiveRate] = Field(
+    memory_bandwidth_bytes_per_s: HardwareRate = Field(description="Memory bandwidth, bytes/s.")
+    peak_flops_per_s: dict[PeakName, HardwareRate] = Field(
         min_length=1, description="Dense peak of the tensor cores by format, FLOP/s (never the sparse figure)."
     )
     name: Name | None = Field(default=None, description="Name to echo.")
@@ -26,13 +26,15 @@ class GpuFiguresPart(RequestBody):
         ),
     )
     link: Name | None = Field(default=None, description="Link between GPUs, such as nvlink4 or pcie5.")
-    link_bytes_per_s_per_direction: PositiveRate | None = Field(
+    link_bytes_per_s_per_direction: HardwareRate | None = Field(
         default=None, description="Rate of the link of one GPU in one direction, bytes/s."
     )
     scale_up_gpus: Annotated[int, Field(ge=1, le=100_000), WHOLE] = Field(
         default=8, description="GPUs that the fast link joins, count."
     )
-    tdp_w: Annotated[float, Field(gt=0, le=1e6)] | None = Field(default=None, description="Power of one GPU, watts.")
+    tdp_w: Annotated[float, Field(ge=SMALLEST, le=1e6)] | None = Field(
+        default=None, description="Power of one GPU, watts."
+    )
 
 
 GpuPart = Annotated[

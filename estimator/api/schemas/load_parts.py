@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from estimator.api.fields import (
+    SMALLEST,
     WHOLE,
     Count,
     Currency,
@@ -48,7 +49,7 @@ class WorkloadPart(RequestBody):
         ),
     )
     concurrency: Count | None = Field(default=None, description="Requests in flight, count; 1 when not given.")
-    requests_per_s: Annotated[float, Field(gt=0, le=1e6)] | None = Field(
+    requests_per_s: Annotated[float, Field(ge=SMALLEST, le=1e6)] | None = Field(
         default=None, description="Arrivals of an open loop, requests/s."
     )
     burstiness_cv: Annotated[float, Field(ge=0, le=100)] = Field(

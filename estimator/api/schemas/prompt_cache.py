@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
-from estimator.api.fields import WHOLE, Money, RequestBody, TokensOrNone, tag
+from estimator.api.fields import SMALLEST, WHOLE, Money, RequestBody, TokensOrNone, tag
 from estimator.api.schemas.echo import several_parts
 from estimator.api.schemas.prefix_reuse import PrefixReusePart, reuse_answer
 from estimator.api.schemas.price_part import ApiCostPart
@@ -43,7 +43,7 @@ class ArrivalsPart(RequestBody):
     kind: Literal["poisson", "regular", "recorded"] = Field(
         default="poisson", description="poisson: at random; regular: evenly spaced; recorded: at times_s."
     )
-    requests_per_hour: Annotated[float, Field(gt=0, le=1e9)] | None = Field(
+    requests_per_hour: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
         default=None, description="Mean rate of poisson and regular arrivals, requests per hour."
     )
     times_s: Annotated[list[Annotated[float, Field(ge=0, le=1e12)]], Field(min_length=1, max_length=20_000)] | None = (
@@ -88,7 +88,7 @@ class PolicyPart(RequestBody):
     storage_price_per_mtok_hour: Money | None = Field(
         default=None, description="Price of keeping a million tokens for an hour; null: storage is free."
     )
-    hit_quality: Annotated[float, Field(gt=0, le=1)] = Field(
+    hit_quality: Annotated[float, Field(ge=SMALLEST, le=1)] = Field(
         default=1.0, description="Share of live entries that are really found, above 0 to 1."
     )
 
@@ -135,7 +135,7 @@ class PromptCacheRequest(RequestBody):
     shards: Annotated[int, Field(ge=1, le=100_000), WHOLE] = Field(
         default=1, description="Caches requests are spread over that do not share entries, count."
     )
-    horizon_s: Annotated[float, Field(gt=0, le=1e10)] | None = Field(
+    horizon_s: Annotated[float, Field(ge=SMALLEST, le=1e10)] | None = Field(
         default=None, description="Length of a campaign with its cold start, seconds; steady state when null."
     )
     turns: Annotated[list[TurnPart], Field(min_length=1, max_length=2000)] | None = Field(

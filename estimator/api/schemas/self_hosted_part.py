@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from estimator.api.fields import Count, Currency, Money, OfferSlug, PositiveRate
+from estimator.api.fields import SMALLEST, Count, Currency, Money, OfferSlug, PositiveRate
 from estimator.api.schemas.gpu_part import GpuPart
 from estimator.api.schemas.model_part import ModelPart
 from estimator.api.schemas.plan import PlanRequest
@@ -48,7 +48,7 @@ class MachinesPart(PlanRequest):
             "offer's market, else reserved, when not given."
         ),
     )
-    load_fraction: Annotated[float, Field(gt=0, le=1)] = Field(
+    load_fraction: Annotated[float, Field(ge=SMALLEST, le=1)] = Field(
         default=1.0, description="Share of the time with work, above 0 to 1; idle time of held GPUs is paid."
     )
     tokens_per_s_output: PositiveRate | None = Field(
@@ -66,7 +66,7 @@ class SelfHostedPart(MachinesPart):
             "ratio: an output token costs output_input_cost_ratio prompt tokens."
         ),
     )
-    output_input_cost_ratio: Annotated[float, Field(gt=0, le=1e6)] | None = Field(
+    output_input_cost_ratio: Annotated[float, Field(ge=SMALLEST, le=1e6)] | None = Field(
         default=None, description="Cost of an output token over that of a fresh input token; for allocation ratio."
     )
 

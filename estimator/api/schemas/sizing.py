@@ -11,11 +11,12 @@ from pydantic_core import PydanticCustomError
 from estimator.api.answers import BASIS_HELP, Amount, Answer, Basis, ResponsePart, common_parts
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
-from estimator.api.fields import Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
+from estimator.api.fields import SMALLEST, Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
 from estimator.api.schemas.formats import CacheFormatName, WeightFormatName
 from estimator.api.schemas.load_parts import SloPart, WorkloadPart
 from estimator.api.schemas.model_part import ModelPart
 from estimator.api.schemas.plan import Degree, MemoryPart, ParallelismPart, PlanRequest, PrecisionPart
+from estimator.api.schemas.sizing_echo import SizingInputs
 from estimator.api.schemas.sizing_nearest import SizingNearest, nearest_of, ruled_out, who
 from estimator.engine.errors import EngineError
 from estimator.engine.explain import Step
@@ -46,17 +47,19 @@ Precision = Annotated[str, Field(max_length=20), AfterValidator(_weight_format)]
 class DemandPart(RequestBody):
     """What has to be served: a concurrency, users with a think time, or a peak rate."""
 
-    concurrency: Annotated[float, Field(gt=0, le=1e9)] | None = Field(
+    concurrency: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
         default=None, description="Requests in flight at the peak, count."
     )
-    users: Annotated[float, Field(gt=0, le=1e9)] | None = Field(default=None, description="Users at the peak, count.")
+    users: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
+        default=None, description="Users at the peak, count."
+    )
     think_time_s: Annotated[float, Field(ge=0, le=1e7)] = Field(
         default=0.0, description="A user's pause between an answer and the next request, seconds."
     )
-    requests_per_s_peak: Annotated[float, Field(gt=0, le=1e9)] | None = Field(
+    requests_per_s_peak: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
         default=None, description="Arrivals at the peak, requests/s."
     )
-    requests_per_s_mean: Annotated[float, Field(gt=0, le=1e9)] | None = Field(
+    requests_per_s_mean: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
         default=None, description="Mean arrivals, requests/s; answers the replicas a mean hour needs."
     )
     burstiness_cv: Annotated[float, Field(ge=0, le=100)] = Field(
@@ -164,6 +167,7 @@ class SizingRejected(ResponsePart):
 class SizingAnswer(Answer):
     """Options, best first by the objective."""
 
+    inputs: SizingInputs
     feasible: bool = Field(description="Whether an option meets targets and budget.")
     objective: str = Field(description="What the options are ranked by.")
     binding_constraint: str | None = Field(description="What rules everything out; null when feasible.")
@@ -190,6 +194,7 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
     common = common_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
     return SizingAnswer(
         **common,
+        inputs=SizingInputs.of(body, candidates[0].plan if candidates else None),
         feasible=feasible,
         objective=body.objective,
         binding_constraint=None if feasible else ruled_out(order, sized),

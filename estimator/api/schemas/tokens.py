@@ -10,6 +10,7 @@ from estimator.api.answers import Answer, ResponsePart, common_parts
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import MAX_TOKENS, WHOLE, ModelSlug, RequestBody, Tokens, TokensOrNone
+from estimator.engine.errors import MissingFigureError
 from estimator.resolvers.facts import FactRow
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance, Resolved
@@ -73,9 +74,22 @@ class TokenMethod(ResponsePart):
         )
 
 
+class TokensInputs(ResponsePart):
+    """What was counted, resolved; the text itself is not sent back."""
+
+    words: int | None = Field(description="Words given; null where text or tokens were.")
+    text_characters: int | None = Field(description="Characters of the text given; null without one.")
+    input_tokens: int | None = Field(description="Tokens given; null where words or a text were.")
+    language: str | None = Field(description="Language whose rule was used; null where tokens were given.")
+    max_output_tokens: int = Field(description="Tokens kept for the answer.")
+    context_window_tokens: int | None = Field(description="The window used, tokens; null when none was given.")
+    model: str | None = Field(description="Slug of the model whose window was taken; null without one.")
+
+
 class TokensAnswer(Answer):
     """Tokens of the prompt and what the window leaves."""
 
+    inputs: TokensInputs
     tokens: int = Field(description="Tokens of the prompt.")
     tokens_low: int = Field(description="Tokens with the tokenizer that needs fewest.")
     tokens_high: int = Field(description="Tokens with the tokenizer that needs most.")
@@ -97,6 +111,7 @@ def answer_tokens(body: TokensRequest, asked: Asked) -> TokensAnswer:
 
     Raises:
         ResolutionError: not exactly one input, two windows, or a language without a rule.
+        MissingFigureError: the catalog does not know the window of the model.
     """
     _check(body)
     window, provenance = _window(body, asked)
@@ -128,6 +143,15 @@ def _answer(body: TokensRequest, asked: Asked, estimate: TokenEstimate, resolved
             steps=estimate.explain(),
             explain=asked.explain,
             not_modelled=[] if count is None else [_("chat template, tool definitions and images")],
+        ),
+        inputs=TokensInputs(
+            words=body.words,
+            text_characters=None if body.text is None else len(body.text),
+            input_tokens=body.input_tokens,
+            language=count.rule.language if count else None,
+            max_output_tokens=body.max_output_tokens,
+            context_window_tokens=window,
+            model=body.model,
         ),
         tokens=estimate.tokens,
         tokens_low=count.tokens_low if count else estimate.tokens,
@@ -169,7 +193,7 @@ def _window(body: TokensRequest, asked: Asked) -> tuple[int | None, tuple[Proven
     window = facts.get("context_window_tokens")
     if window is None:
         detail = _("The catalog does not know the context window of this model; give context_window_tokens.")
-        raise ResolutionError([Issue(path=("model",), code="not_supported", detail=detail)])
+        raise MissingFigureError(detail, field="model")
     source = facts.get("source") or "catalog"
     entry = Provenance(what="context_window_tokens", value=window, unit="tokens", source=str(source))
     return int(window), (entry,)

@@ -263,7 +263,7 @@ def test_an_offer_brings_price_market_and_source(ask):
         (
             {"api": {"price": usd(input="1", cache_read="1"), "usage_convention": "inclusive",
                      "usage": {"input_tokens": 1, "cache_read_tokens": 2}}},
-            "#/api/usage/input_tokens", "out_of_range",
+            "#/api/usage/input_tokens", "invalid",
         ),
         ({"self_hosted": {"tokens_per_s_output": 1}}, "#/self_hosted/price_per_gpu_hour", "required"),
         (

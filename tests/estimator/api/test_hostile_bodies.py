@@ -1,6 +1,10 @@
 """Bodies that mean harm, or none: each a clear 4xx, quickly, and nothing stored."""
 
+import copy
+import json
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import orjson
 import pytest
@@ -113,3 +117,47 @@ def test_text_of_a_million_characters_is_counted_quickly_and_one_more_is_refused
         TOKENS, orjson.dumps({"text": text + "x", "language": "es"}), content_type="application/json"
     )
     assert response.json()["errors"][0]["code"] == "out_of_range"
+
+
+EXTREMES = (5e-324, -0.0, 1e308, 10**30, -1, True, None, "1", [], {})
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from places(child, (*path, key))
+
+
+def replaced(body: Any, path: tuple[Any, ...], value: Any) -> Any:
+    body = copy.deepcopy(body)
+    inner = body
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return body
+
+
+@pytest.mark.usefixtures("loaded_catalog")
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=[endpoint.slug for endpoint in ENDPOINTS])
+def test_no_value_in_any_field_of_an_example_breaks_the_service_or_is_refused_without_words(client: Client, endpoint):
+    url = f"/api/v1/estimates/{endpoint.slug}/"
+    for path in places(endpoint.examples[0].body):
+        for value in EXTREMES:
+            body = json.dumps(replaced(endpoint.examples[0].body, path, value))
+            response = client.post(url, body, content_type="application/json")
+            assert response.status_code in (200, 400, 422), (path, value, response.content[:300])
+            for error in response.json().get("errors", ()):
+                assert error["detail"] != "This value is not valid.", (path, value)
+
+
+@pytest.mark.usefixtures("loaded_catalog")
+def test_bytes_beyond_64_bits_are_said_exactly(client: Client):
+    body = {
+        "model": {"parameters": 8e9, "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128},
+        "gpu": "h100-sxm5-80gb",
+        "workload": {"input_tokens": 1e8, "output_tokens": 0, "concurrency": 1_000_000},
+    }
+    response = client.post("/api/v1/estimates/memory-fit/", orjson.dumps(body), content_type="application/json")
+    assert json.loads(response.content)["kv_cache"]["needed_bytes"] == 2 * 32 * 8 * 128 * 2 * 10**8 * 10**6

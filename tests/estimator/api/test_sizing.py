@@ -165,3 +165,22 @@ def test_a_gpu_without_measured_kernels_is_rejected_for_that_and_not_for_its_spe
     answer = ask(engine="vllm-0.19", candidates={"gpus": ["trainium2"], "tp": [1]})
     assert [one["reason"] for one in answer["rejected"]] == ["missing-figure"]
     assert answer["binding_constraint"] != "slo"
+
+
+def test_what_was_sized_is_echoed_resolved(ask):
+    body = {"engine": "vllm", "model": "Llama 3.1 8B", "candidates": {"gpus": ["H100 SXM5 80GB"], "tp": [1]}}
+    inputs = ask(**body, budget={"gpus": 64})["inputs"]
+    assert inputs["model"]["slug"] == "llama-3.1-8b"
+    assert inputs["engine"]["slug"] == "vllm-0.19"
+    assert inputs["memory"]["utilization"] == 0.9
+    assert inputs["candidates"] == {"gpus": ["h100-sxm5-80gb"], "precisions": ["bf16"], "tp": [1], "kv_cache": "bf16"}
+    assert inputs["demand"]["concurrency"] == 200
+    assert inputs["workload"]["input_tokens"] == 1500
+    assert (inputs["slo"]["percentile"], inputs["slo"]["band_side"]) == (50, "conservative")
+    assert inputs["budget"] == {"gpus": 64, "cost_per_month": None, "currency": None}
+    assert ask(demand={"requests_per_s_peak": 5})["inputs"]["slo"]["percentile"] == 95
+
+
+def test_two_spellings_of_one_gpu_with_two_prices_are_ambiguous(ask):
+    answer = ask(400, prices={**PRICES, "H100 SXM5 80GB": PRICES["l40s"]})
+    assert [(error["pointer"], error["code"]) for error in answer["errors"]] == [("#/prices", "ambiguous")]

@@ -83,6 +83,15 @@ def test_an_answer_that_does_not_fit_leaves_a_negative_rest(ask):
 
 def test_the_figures_come_first_and_the_explanation_only_when_asked_for(ask):
     plain = list(ask(words=900).json())
-    assert plain[0] == "tokens"
+    assert plain[:2] == ["inputs", "tokens"]
     assert plain[-1] == "provenance"
     assert list(ask("?explain=true", words=900).json())[-1] == "explanation"
+
+
+def test_what_was_counted_is_echoed_without_the_text(ask):
+    answer = ask(text="hola", language="es-MX", model="llama-3.1-8b").json()
+    assert answer["inputs"] == {
+        "words": None, "text_characters": 4, "input_tokens": None, "language": "es", "max_output_tokens": 0,
+        "context_window_tokens": 131_072, "model": "llama-3.1-8b",
+    }  # fmt: skip
+    assert "hola" not in str(answer)
