@@ -113,8 +113,9 @@ class ServingConstants:
     `kernel_time_scale` multiplies every fixed kernel time, `bandwidth_factor` the bandwidth that weight reads reach,
     `collective_latency_scale` the latency of tensor-parallel all-reduces. `prefill_floor_s_per_layer` is the host's
     launch floor of a prefill, `step_s` and `per_sequence_s` the host time of a step, `ttft0_s` the time before and
-    after the first token that is not the GPU's, `burst_weight_w` the share of the concurrency that waits in a closed
-    loop. `memory_reserve_bytes` is taken from the KV budget where no start-up log tells the engine's own figures.
+    after the first token that is not the GPU's, `burst_weight_w` the share of the requests of a closed loop that arrive
+    together at its start (0.1 where a run sends ten requests for each place, the protocol of the measured rows).
+    `memory_reserve_bytes` is taken from the KV budget where no start-up log tells the engine's own figures.
 
     `kv_reserved_share_of_output` is the part of a sequence's output that its place in the cache must hold: 0.5 where
     an engine lets sequences grow and evicts (the mean of those running), 1 where a sequence is admitted only if all of
@@ -122,8 +123,13 @@ class ServingConstants:
     share of what weights leave (TensorRT-LLM's kv_cache_free_gpu_mem_fraction), not of the whole memory.
 
     `burst_per_sequence_s`: each other sequence of a closed loop delays a first token by this much besides its prefill
-    (requests arrive together, the host admits them one by one). `unshared_kv_reads`: 0 where decode attention reads a
-    KV head once for all its query heads, 1 where it reads it once for each (kernels of 2023).
+    (requests arrive together, the host admits them one by one). `first_token_steps`: in a closed loop, where a request
+    follows the end of another and the next steps are scheduled already, so many decode steps pass until its first token
+    is handed out, besides its prefill and the rest of the step it meets. `unshared_kv_reads`: 0 where decode attention
+    reads a KV head once for all its query heads, 1 where it reads it once for each (kernels of 2023).
+
+    `uniform_window`: False where an engine reads and keeps the whole context although all layers have a window.
+    `amd_kernels_of_2024`: AMD GPUs ran the kernels of mid-2024, not today's.
     """
 
     kernel_time_scale: float = 1.0
@@ -142,7 +148,10 @@ class ServingConstants:
     kv_reserved_share_of_output: float = 0.5
     utilization_of_free_memory: bool = False
     burst_per_sequence_s: float = 0.0
+    first_token_steps: float = 0.0
     unshared_kv_reads: float = 0.0
+    amd_kernels_of_2024: bool = False
+    uniform_window: bool = True
 
     def __post_init__(self) -> None:
         _check_between("kernel_time_scale", self.kernel_time_scale, above=0.0, to=10.0)
@@ -156,6 +165,7 @@ class ServingConstants:
             "ttft0_s",
             "memory_reserve_bytes",
             "burst_per_sequence_s",
+            "first_token_steps",
         ):
             _check_between(name, getattr(self, name), above=-1e-300, to=1e15)
         _check_between("kv_reserved_share_of_output", self.kv_reserved_share_of_output, above=-1e-300, to=1.0)

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from estimator.engine.calibration.least_squares import Floats
-from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, REFERENCE_OPERATORS, OperatorConstants
+from estimator.engine.forward_pass.kernel_tables import (
+    ATTENTION_ROWS,
+    DEFAULT_OPERATORS,
+    REFERENCE_OPERATORS,
+    OperatorConstants,
+)
 from estimator.engine.specs import EngineProfile
 from estimator.validation import shipped
 
@@ -35,7 +40,23 @@ _LLAMA_CPP_BEFORE = MappingProxyType(
         "prefill_turning_flops_per_s": 6e14,
     }
 )
-_ONLINE = ("vllm-0.19", "vllm-0.11", "sglang-0.5", "tensorrt-llm-1", "nim")
+_WITH_FP4 = ("blackwell", "ultra", "rtxbw")
+# Factors on the kernel tables: a name, the table, the rows that share the reason, the field, the width of the prior.
+_KERNEL_CLASSES: tuple[tuple[str, str, tuple[str, ...], str, float], ...] = (
+    ("4-bit experts on Hopper, share of peak", "expert", ("hopper.int4", "hopper.mxfp4"), "compute_share", 0.35),
+    ("fp8 experts on Blackwell, half-size", "expert", tuple(f"{f}.fp8" for f in _WITH_FP4), "half_size", 0.3),
+    ("nvfp4 products, fixed time", "gemm", tuple(f"{f}.nvfp4" for f in _WITH_FP4), "fixed_us", 0.5),
+    ("fp8 products on Blackwell, fixed time", "gemm", tuple(f"{f}.fp8" for f in _WITH_FP4), "fixed_us", 0.4),
+    ("16-bit prefill attention, share of peak", "attention", tuple(ATTENTION_ROWS), "prefill_bf16", 0.2),
+    ("8-bit cache reads on Hopper, share of bandwidth", "attention", ("hopper",), "decode_fp8", 0.15),
+    ("16-bit cache reads on AMD of 2024, share of bandwidth", "attention", ("cdna3_2024",), "decode_bf16", 0.5),
+    ("16-bit products on AMD of 2024, share of peak", "gemm", ("cdna3_2024.bf16",), "compute_share", 0.5),
+    ("16-bit experts on AMD of 2024, share of bandwidth", "expert", ("cdna3_2024.bf16",), "bandwidth_share", 0.5),
+    ("16-bit experts on AMD of 2024, share of peak", "expert", ("cdna3_2024.bf16",), "compute_share", 0.5),
+)
+_VLLM = ("vllm-0.19", "vllm-0.11")
+_OTHER_ONLINE = ("sglang-0.5", "tensorrt-llm-1", "nim")
+_ONLINE = (*_VLLM, *_OTHER_ONLINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +96,8 @@ def _operators() -> Iterator[Fitted]:
     for field, sigma in (("attention_dp_exchange_s", 0.6), ("attention_dp_prefill_factor", 0.4)):
         before = float(getattr(REFERENCE_OPERATORS, field))
         yield Fitted(name=field, before=before, now=float(getattr(now, field)), sigma=sigma, field=field)
-    for name, table, last, sigma in (
-        ("4-bit experts on Hopper, share of peak", "expert", "compute_share", 0.35),
-        ("fp8 experts on Blackwell, half-size", "expert", "half_size", 0.3),
-        ("nvfp4 products, fixed time", "gemm", "fixed_us", 0.5),
-        ("16-bit prefill attention, share of peak", "attention", "prefill_bf16", 0.2),
-    ):
-        keys = tuple(key for key in now.kernel_factors if key[0] == table and key[2] == last)
+    for name, table, where, field, sigma in _KERNEL_CLASSES:
+        keys = tuple((table, row, field) for row in where)
         yield Fitted(name=name, before=1.0, now=now.kernel_factors[keys[0]], sigma=sigma, kernel_factors=keys)
 
 
@@ -96,7 +112,9 @@ def _profiles() -> Iterator[Fitted]:
         (("vllm-2023",), "bandwidth_factor", 0.74, 0.1),
     ):
         yield _of_profile(slugs, field, before=before, sigma=sigma)
-    yield _of_profile(_ONLINE, "burst_per_sequence_s", before=0.0, sigma=1.0, step=0.002)
+    yield _of_profile(_VLLM, "first_token_steps", before=0.0, sigma=2.0, step=2.0)
+    yield _of_profile(_OTHER_ONLINE, "burst_per_sequence_s", before=0.0, sigma=1.0, step=0.002)
+    yield _of_profile(("vllm-v0",), "unshared_kv_reads", before=0.0, sigma=1.0, step=0.2)
     for slug in ("tensorrt-llm-0-2024", "tensorrt-llm-0"):
         yield _of_profile((slug,), "unshared_kv_reads", before=0.0, sigma=1.0, step=0.2)
     for field, before in _LLAMA_CPP_BEFORE.items():

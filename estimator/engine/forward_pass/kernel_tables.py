@@ -24,12 +24,16 @@ class KernelRow:
 
 @dataclass(frozen=True, slots=True)
 class AttentionRow:
-    """Share of bandwidth reading a 16-bit and an 8-bit cache, share of the 16-bit peak in prefill (bf16 and fp8)."""
+    """Share of bandwidth reading a 16-bit and an 8-bit cache, share of the 16-bit peak in prefill (bf16 and fp8).
+
+    `unshared_kv_reads`: 1 where the kernel reads a KV head once for each of its query heads, 0 where once for all.
+    """
 
     decode_bf16: float
     decode_fp8: float
     prefill_bf16: float
     prefill_fp8: float
+    unshared_kv_reads: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,8 @@ class OperatorConstants:
 # 12.8 (43); L40S bf16 11 (53), fp8 12 (50); Hopper bf16 6 (22), fp8 12 (37); B200 7.5 (28), 12 (31), nvfp4 12 (32);
 # B300 7.8 (28), 12 (31), 13 (34); RTX PRO 6000 7.4 (31), 12 (41), 21 (64). Fastest engine per shape.
 # Judgement: ada int4, ampere_g, rdna3, apple, A100 fp8 (weight only); hopper int4/mxfp4 from int8 weight-only kernels;
-# cdna3 fitted on mid-2024 vLLM, a lower bound for newer software.
+# cdna3 fitted on mid-2024 vLLM, a lower bound for newer software; cdna3_2024 the same, with the factors below, for the
+# engines of that time.
 
 GEMM_ROWS = MappingProxyType(
     {
@@ -118,6 +123,10 @@ GEMM_ROWS = MappingProxyType(
             "nvfp4": KernelRow(7.7, 0.71, 0.75, 540.0),
         },
         "cdna3": {
+            "bf16": KernelRow(10.0, 0.56, 0.17, 0.0),
+            "fp8": KernelRow(12.0, 0.6, 0.35, 0.0),
+        },
+        "cdna3_2024": {
             "bf16": KernelRow(10.0, 0.56, 0.17, 0.0),
             "fp8": KernelRow(12.0, 0.6, 0.35, 0.0),
         },
@@ -174,6 +183,9 @@ EXPERT_ROWS = MappingProxyType(
         "cdna3": {
             "bf16": KernelRow(60.0, 0.5, 0.3, 500.0),
         },
+        "cdna3_2024": {
+            "bf16": KernelRow(60.0, 0.5, 0.3, 500.0),
+        },
     }
 )
 
@@ -189,6 +201,7 @@ ATTENTION_ROWS = MappingProxyType(
         "ultra": AttentionRow(0.9, 0.85, 0.61, 0.7),
         "rtxbw": AttentionRow(0.92, 0.9, 0.62, 0.64),
         "cdna3": AttentionRow(0.55, 0.5, 0.25, 0.3),
+        "cdna3_2024": AttentionRow(0.55, 0.5, 0.25, 0.3, unshared_kv_reads=1.0),
         "rdna3": AttentionRow(0.7, 0.7, 0.3, 0.3),
         "apple": AttentionRow(0.8, 0.8, 0.4, 0.4),
     }
@@ -244,13 +257,18 @@ BYTES_PER_WEIGHT = MappingProxyType(
 # The founders' reference: kernel tables as they are. The golden cases are worked with these.
 REFERENCE_OPERATORS = OperatorConstants()
 
-# What measured rows of whole engines want beside the kernel tables; six constants, each for a kernel class over every
-# family that has it, none for a model. Chosen one after another by the error on models left out, fitted together with
-# those of the engine profiles on all clean rows, rounded (docs/accuracy.md). Why each is plausible:
+# What measured rows of whole engines want beside the kernel tables; twelve constants, each for a kernel class over
+# every family that has it, none for a model. Chosen one after another by the error on models left out, fitted together
+# with those of the engine profiles on all clean rows, rounded (docs/accuracy.md). Why each is plausible:
 # - 4-bit experts on Hopper: the table holds the 16-bit-activation kernels of one library, measured at 28-40 % error.
-# - fixed time of nvfp4 products: shared experts and dense parts run beside other kernels, launches overlap (PDL).
+# - fixed time of nvfp4 and fp8 products on Blackwell: shared experts and dense parts run beside other kernels, launches
+#   overlap (PDL). The fp8 factor is 0.66 without Qwen3.5, MiniMax, GLM-5 or Kimi, 0.85 without DeepSeek.
 # - half-size of fp8 experts on Blackwell: narrow slices of an expert fill less than the table's single kernel says.
 # - 16-bit prefill attention: the engines run the best library for a shape, the table holds the median of several.
+# - 8-bit cache reads on Hopper: as above; 0.85 of bandwidth, the best library reaches 0.87 on H100 and 0.82 on H200.
+# - AMD of mid-2024 (cdna3_2024): small batches of untuned 16-bit products reached 6 % of the peak, of experts 17 %. The
+#   cache is read once for each query head: Llama-3-8B (8 KV heads) ran no faster than Llama-2-7B (32), 1,572 and 2,116
+#   tokens/s at batch 256 on one GPU, 5,634 and 5,605 on eight.
 # - attention-data-parallel exchange and prefill spread: 28 µs and 0.5 were estimates without a measurement.
 DEFAULT_OPERATORS = OperatorConstants(
     attention_dp_exchange_s=6e-6,
@@ -262,10 +280,18 @@ DEFAULT_OPERATORS = OperatorConstants(
             ("expert", "blackwell.fp8", "half_size"): 1.6,
             ("expert", "ultra.fp8", "half_size"): 1.6,
             ("expert", "rtxbw.fp8", "half_size"): 1.6,
+            ("gemm", "blackwell.fp8", "fixed_us"): 0.7,
+            ("gemm", "ultra.fp8", "fixed_us"): 0.7,
+            ("gemm", "rtxbw.fp8", "fixed_us"): 0.7,
             ("gemm", "blackwell.nvfp4", "fixed_us"): 0.3,
             ("gemm", "ultra.nvfp4", "fixed_us"): 0.3,
             ("gemm", "rtxbw.nvfp4", "fixed_us"): 0.3,
             **{("attention", family, "prefill_bf16"): 1.3 for family in ATTENTION_ROWS},
+            ("attention", "hopper", "decode_fp8"): 1.15,
+            ("attention", "cdna3_2024", "decode_bf16"): 0.65,
+            ("gemm", "cdna3_2024.bf16", "compute_share"): 0.36,
+            ("expert", "cdna3_2024.bf16", "bandwidth_share"): 1.5,
+            ("expert", "cdna3_2024.bf16", "compute_share"): 0.55,
         }
     ),
 )

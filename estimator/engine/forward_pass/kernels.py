@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from math import log2
+from typing import TypeVar
 
 from estimator.engine.architecture.kv_cache import kv_element_bytes
 from estimator.engine.architecture.quantisation import GGUF_FORMATS, weight_coding
@@ -24,6 +25,7 @@ from estimator.engine.forward_pass.kernel_tables import (
 )
 from estimator.engine.specs import Gpu
 
+RowT = TypeVar("RowT", KernelRow, AttentionRow)
 # A weight-only or missing format falls back along these kernels, then over the families below: judgement.
 _KERNEL_FALLBACKS = {
     "bf16": ("bf16",),
@@ -134,17 +136,19 @@ def cache_bytes_per_element(name: str) -> float:
     return float(kv_element_bytes(name))
 
 
-def kernel_family(gpu: Gpu) -> tuple[str, bool]:
+def kernel_family(gpu: Gpu, *, of_2024: bool = False) -> tuple[str, bool]:
     """The family of the kernel tables that stands for this GPU, and whether it is the GPU's own measured one.
+
+    `of_2024`: the engine ran the kernels that AMD GPUs had in mid-2024; other families had today's.
 
     Raises:
         MissingFigureError: the tables have nothing near (TPU, Trainium, Gaudi, inline GPUs without a family).
     """
     family = gpu.kernel_family or ""
-    if family in ATTENTION_ROWS:
-        return family, family in MEASURED_FAMILIES
-    if family in NEAREST_FAMILY:
-        return NEAREST_FAMILY[family], False
+    if family in ATTENTION_ROWS or family in NEAREST_FAMILY:
+        near = NEAREST_FAMILY.get(family, family)
+        row = f"{near}_2024" if of_2024 and f"{near}_2024" in ATTENTION_ROWS else near
+        return row, family in MEASURED_FAMILIES
     raise MissingFigureError(f"no measured kernels stand for {gpu.slug}", field="gpu")
 
 
@@ -161,10 +165,7 @@ def expert_row(family: str, kernel: str, factors: Factors = NO_FACTORS) -> tuple
 def attention_row(family: str, *, latent: bool, factors: Factors = NO_FACTORS) -> tuple[AttentionRow, bool]:
     """Shares of bandwidth and peak that attention kernels reach, and whether they are this family's own."""
     if not latent:
-        row = ATTENTION_ROWS[family]
-        return replace(
-            row, prefill_bf16=row.prefill_bf16 * factors.get(("attention", family, "prefill_bf16"), 1.0)
-        ), True
+        return _scaled(ATTENTION_ROWS[family], ("attention", family), factors), True
     own = LATENT_ATTENTION_ROWS.get(family)
     return (own, True) if own else (LATENT_ATTENTION_ROWS[_LATENT_FALLBACK], False)
 
@@ -180,8 +181,8 @@ def _row(
     raise MissingFigureError(f"no kernel stands for {kernel} on {family}", field="precision.weights")
 
 
-def _scaled(row: KernelRow, where: tuple[str, str], factors: Factors) -> KernelRow:
-    names = [f.name for f in fields(KernelRow) if (*where, f.name) in factors]
+def _scaled(row: RowT, where: tuple[str, str], factors: Factors) -> RowT:
+    names = [f.name for f in fields(row) if (*where, f.name) in factors]
     return replace(row, **{name: getattr(row, name) * factors[(*where, name)] for name in names}) if names else row
 
 

@@ -54,6 +54,7 @@ class Folded:
     ttft0_s: Any
     burst_weight: Any
     burst_per_sequence_s: Any
+    first_token_steps: Any
     pipeline_bubble: Any
     batched_tokens: Any
 
@@ -89,7 +90,7 @@ class _Folder:
     def __init__(self, layout: RankLayout, gpu: Gpu, serving: ServingConstants, constants: OperatorConstants) -> None:
         self.layout, self.gpu, self.serving, self.constants = layout, gpu, serving, constants
         self.factors = constants.kernel_factors
-        self.family, measured = kernel_family(gpu)
+        self.family, measured = kernel_family(gpu, of_2024=serving.amd_kernels_of_2024)
         self.doubts: list[str] = [] if measured else [f"kernels of {self.family}"]
         self.doubts += layout.unusual
         self.scale = serving.kernel_time_scale
@@ -134,6 +135,7 @@ class _Folder:
             ttft0_s=serving.ttft0_s,
             burst_weight=serving.burst_weight_w,
             burst_per_sequence_s=serving.burst_per_sequence_s,
+            first_token_steps=serving.first_token_steps,
             pipeline_bubble=1.0 + constants.pipeline_offline_bubble * (parallel.pp - 1),
             batched_tokens=float(max_batched_tokens or serving.max_batched_tokens),
         )
@@ -217,7 +219,8 @@ class _Folder:
 
     def _unshared(self, group: CacheGroup) -> float:
         """How often a cached token is read: once, or more often where the kernels do not share a KV head's reads."""
-        return 1.0 + self.serving.unshared_kv_reads * (group.queries_per_kv_head - 1.0)
+        share = max(self.serving.unshared_kv_reads, self._attention(group).unshared_kv_reads)
+        return 1.0 + share * (group.queries_per_kv_head - 1.0)
 
     def _cache_slots(self) -> dict[str, Any]:
         eight_bit = self.layout.cache_bytes_per_element <= 1.0

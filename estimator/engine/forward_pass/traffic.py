@@ -1,7 +1,7 @@
 """What one rank of a replica holds, reads and computes: the layout every speed figure starts from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from estimator.engine.architecture.spec import Architecture, Attention, AttentionKind, FeedForward, LayerGroup
@@ -93,6 +93,19 @@ class RankLayout:
     cache_bytes_per_element: float
     other_weight_bytes: float
     unusual: tuple[str, ...]
+
+
+def without_uniform_window(layout: RankLayout) -> RankLayout:
+    """The layout of an engine that reads and keeps the whole context where every layer has the same window.
+
+    Attention over more than the window is what such an engine computes unless it is told the window (Mistral-7B); a
+    window of some layers only belongs to the model and stays.
+    """
+    windows = {group.stored_window_tokens for group in layout.caches}
+    if len(windows) != 1 or windows == {inf}:
+        return layout
+    caches = tuple(replace(g, read_window_tokens=inf, stored_window_tokens=inf) for g in layout.caches)
+    return replace(layout, caches=caches)
 
 
 def harmonic(a: float, b: float) -> float:

@@ -223,7 +223,8 @@ def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, step: 
     residual = 0.0 if mode is WorkloadMode.SINGLE_STREAM else 0.5
     ttft = folded.ttft0_s + prefill.one_s + residual * step + prefill.packed_s * queue
     if mode is WorkloadMode.CLOSED_LOOP:
-        ttft = ttft + folded.burst_per_sequence_s * others
+        waiting = folded.first_token_steps * np.minimum(others, 1.0)
+        ttft = ttft + folded.burst_per_sequence_s * others + waiting * step
     e2e = answer_time_s(ttft, tpot, load.output_tokens)
     return _Round(tpot, ttft, e2e, ext, rho)
 

@@ -11,7 +11,7 @@ from estimator.engine.forward_pass.kernels import weight_format
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp, fold_llama_cpp
 from estimator.engine.forward_pass.operators import Folded, fold
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, ideal_floor
-from estimator.engine.forward_pass.traffic import RankLayout, rank_layout
+from estimator.engine.forward_pass.traffic import RankLayout, rank_layout, without_uniform_window
 from estimator.engine.serving.capacity import Storage, kv_budget_bytes, storage
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.engine.speed.bands import Band, llama_cpp_band, no_band, serving_band
@@ -150,6 +150,8 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Op
     serving = key.engine.serving
     if serving is None:
         raise InvalidInputError("the profile has no serving constants", field="engine")
+    if not serving.uniform_window:
+        layout = without_uniform_window(layout)
     budget = key.cache_budget_bytes
     if budget is None:
         budget = kv_budget_bytes(

@@ -297,3 +297,43 @@ def test_memory_does_not_grow_with_the_number_of_points():
         return most
 
     assert peak(160_000) < 1.1 * peak(40_000)
+
+
+def windowed(layers_with_window):
+    return from_shape({**llama_8b_shape(), "Lw": layers_with_window, "win": 4096})
+
+
+def offline(architecture, **constants):
+    prepared = key(architecture, engine=serving_engine(**constants))
+    mode = MODE_CODES[WorkloadMode.OFFLINE]
+    return Sweep([prepared]).evaluate(
+        Rows(key=0, mode=mode, input_tokens=20000.0, output_tokens=2000.0, concurrency=1.0)
+    )
+
+
+def test_an_engine_that_ignores_a_window_of_all_layers_computes_as_without_one():
+    told, ignored = offline(windowed(32)), offline(windowed(32), uniform_window=False)
+    without = offline(from_shape(llama_8b_shape()))
+    for name in ("tokens_per_s_total_mid", "tpot_s_mid", "effective_concurrency"):
+        assert ignored[name][0] == pytest.approx(without[name][0], rel=1e-12)
+    assert told["tokens_per_s_total_mid"][0] > 1.5 * ignored["tokens_per_s_total_mid"][0]
+    # What physics allows is not the engine's choice.
+    assert ignored["tpot_s_ceiling"][0] < without["tpot_s_ceiling"][0]
+
+
+def test_a_window_of_some_layers_belongs_to_the_model():
+    told, same = offline(windowed(16)), offline(windowed(16), uniform_window=False)
+    assert same["tokens_per_s_total_mid"][0] == told["tokens_per_s_total_mid"][0]
+
+
+def first_token_s(concurrency, steps):
+    prepared = key(engine=serving_engine(first_token_steps=steps))
+    rows = Rows(key=0, mode=CLOSED, input_tokens=1000.0, output_tokens=1000.0, concurrency=float(concurrency))
+    columns = Sweep([prepared]).evaluate(rows)
+    return columns["ttft_s_mid"][0], columns["step_s"][0]
+
+
+def test_a_first_token_waits_for_steps_of_the_others_and_for_none_alone():
+    assert first_token_s(1, 5.0)[0] == first_token_s(1, 0.0)[0]
+    waiting, step = first_token_s(16, 5.0)
+    assert waiting - first_token_s(16, 0.0)[0] == pytest.approx(5 * step, rel=0.02)
