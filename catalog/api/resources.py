@@ -102,7 +102,7 @@ _WRITES: dict[str, tuple[str, int, tuple[int, ...]]] = {
     "create": ("Add a", 201, (400, 413, 415)),
     "update": ("Replace a", 200, (400, 404, 412, 413, 415)),
     "partial_update": ("Change a", 200, (400, 404, 412, 413, 415)),
-    "destroy": ("Delete a", 204, (404, 409, 412)),
+    "destroy": ("Delete a", 204, (400, 404, 409, 412)),
 }
 
 

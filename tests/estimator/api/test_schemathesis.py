@@ -59,6 +59,17 @@ def test_everything_else_answers_as_documented(case):
     case.call_and_validate(checks=CHECKS)
 
 
+def test_every_operation_says_that_a_parameter_may_be_refused(loaded_catalog):
+    """A NUL, or a parameter that nobody reads, is a 400 wherever it comes."""
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        case = operation.Case(
+            path_parameters={parameter.name: "1" for parameter in operation.path_parameters}, query={"a": "\0"}
+        )
+        answer = case.call_and_validate(checks=CHECKS)
+        assert answer.status_code in (400, 415), (operation.label, answer.status_code)
+
+
 LISTS = ["gpus", "models", "providers", "api-prices", "cache-policies", "gpu-offers", "engine-profiles", "presets"]
 
 
