@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -32,10 +33,21 @@ def embedded_environment(data_dir: Path) -> dict[str, str]:
     }
 
 
+# Below the kernel's range for outgoing connections, which would take a port between this look and its use.
+_PORTS = range(15_000, 32_000)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of this machine that nobody listens on."""
+    # Not the seeded generator: two processes of a test run would ask for the same ports.
+    for port in random.SystemRandom().sample(_PORTS, 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no port is free")
 
 
 class LiveService:

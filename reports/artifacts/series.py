@@ -5,6 +5,7 @@ from typing import Any
 
 from estimator.services.sweep_columns import SETTING_COLUMNS
 from reports import row_reading, tables
+from reports.artifacts.words import split_words
 
 # A load whose queue grows has no lasting speed and is no point of a chart.
 _CHARTED = "status = 'ok' AND coalesce(utilization, 0) < 1"
@@ -41,4 +42,5 @@ def chart_series(
 def label(setting: dict[str, Any], among: list[dict[str, Any]]) -> str:
     """The parts of a setting's name that tell it from the others; all equal: the GPU."""
     telling = [name for name in SETTING_COLUMNS if len({other[name] for other in among}) > 1]
-    return " · ".join(str(setting[name]) for name in telling or ("gpu",))
+    words = setting | {"parallelism": split_words(setting["parallelism"])}
+    return " · ".join(str(words[name]) for name in telling or ("gpu",))

@@ -29,6 +29,10 @@ def report_file(loaded_catalog, settings, tmp_path, monkeypatch) -> Path:
         "gpus": ["h100-sxm5-80gb", "a100-sxm4-80gb", "l40s"],
         "precisions": [{"weights": "bf16"}, {"weights": "fp8", "kv_cache": "fp8"}],
         "parallelism": [{"tp": 1}, {"tp": 2}],
+        "workloads": [
+            *examples.SWEEP["workloads"],
+            {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 300, "requests_per_s": [1, 4, 1000]},
+        ],
     }
     body = {"name": "H100, A100 or L40S? </script><script>alert(1)</script>", "sweep": sweep, "slo": {"tpot_s": 0.05}}
     answer = client.post("/api/v1/reports/", body)
@@ -55,7 +59,7 @@ def test_the_report_draws_asks_nothing_and_fits(page, report_file, tmp_path, wid
     page.goto(report_file.as_uri())
     page.wait_for_selector("#rows tbody tr")
     assert outside(page) == []
-    for chart in ("speed", "cost", "ledger"):
+    for chart in ("speed", "cost", "arrivals_cost", "arrivals_wait", "ledger"):
         drawn = page.evaluate(
             "id => { const c = document.getElementById(id);"
             " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
@@ -63,6 +67,17 @@ def test_the_report_draws_asks_nothing_and_fits(page, report_file, tmp_path, wid
             chart,
         )
         assert drawn, chart
+        legend = page.locator(f"[data-chart={chart}] li")
+        assert legend.count() > 1
+        boxes = [legend.nth(place).bounding_box() for place in range(legend.count())]
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes), chart
+    answers = page.locator(".answers tbody tr")
+    assert answers.count() == 2  # chat and arrivals
+    assert "USD" in answers.first.text_content()
+    assert page.evaluate(
+        "() => { const box = document.querySelector('.answers').parentElement;"
+        " return box.scrollWidth <= box.clientWidth; }"
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("getComputedStyle(document.body).fontSize") == "16px"
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -73,7 +88,8 @@ def test_the_report_draws_asks_nothing_and_fits(page, report_file, tmp_path, wid
 def test_filters_and_pages_of_the_rows_work(page, report_file):
     page.goto(report_file.as_uri())
     page.select_option("select[data-column=gpu]", "l40s")
-    cells = page.eval_on_selector_all("#rows tbody tr td:nth-child(2)", "cells => cells.map(c => c.textContent)")
+    place = page.eval_on_selector_all("#rows th", "cells => cells.findIndex(c => c.title === 'gpu') + 1")
+    cells = page.locator(f"#rows tbody tr td:nth-child({place})").all_text_contents()
     assert set(cells) == {"l40s"}
     first = page.text_content("#place")
     page.click("#on")

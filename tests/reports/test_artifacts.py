@@ -7,11 +7,13 @@ from decimal import Decimal
 
 import duckdb
 import openpyxl
+import orjson
 import pytest
 
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.services.sweep_columns import COLUMNS
 from reports import worker
+from reports.api import examples, schemas
 from reports.artifacts import build
 from reports.choices import FileFormat, State
 from reports.models import ReportVersion
@@ -27,7 +29,9 @@ def complete(ana, settings, monkeypatch) -> ReportVersion:
     settings.AFORO_SWEEP_CHUNK_ROWS = 30
     monkeypatch.setattr("estimator.services.sweeps.load", fake_sweep.load)
     worker.forget_plans()
-    inputs, snapshot = {"rows": 96, "slo": None}, {"prices": fake_sweep.PRICES, "catalog_revision": 3}
+    asked = schemas.plain(schemas.SweepRequest.model_validate_json(orjson.dumps(examples.SWEEP)))
+    inputs = {"rows": 96, "slo": {"ttft_s": 1.0}, "sweep": asked}
+    snapshot = {"prices": fake_sweep.PRICES, "catalog_revision": 3}
     prepared = versions.Prepared(inputs=inputs, snapshot=snapshot, total_rows=96, estimator_version=ESTIMATOR_VERSION)
     version = versions.create_report(owner=ana, name="Größe </script><b>", prepared=prepared)
     assert worker.run() is False
@@ -141,6 +145,18 @@ def test_html_asks_nothing_of_the_network_and_escapes_what_people_wrote(complete
     assert "<" not in block
     assert len(data["rows"]) == 96
     assert data["ledger"]["rows"]
+
+
+def test_html_says_in_words_what_was_asked_and_what_is_cheapest(complete):
+    text = " ".join(made(complete, FileFormat.HTML).read_text().split('id="report-data">')[0].split())
+    assert "chat: closed loop, prompt 1000 and answer 300 tokens" in text
+    assert "first token ≤ 1 s (slow end of the band; arrivals at the 95th percentile)" in text
+    assert "1 to 256, powers of two" in text
+    assert "h100-sxm5-80gb none known" in text  # the sweep's card has no price here: said, not left out
+    cheapest = next(entry["row"] for entry in complete.findings if entry["kind"] == "cheapest_feasible")
+    per_hour = 2.0 * cheapest["tp"]
+    assert f"{per_hour * 730:,.0f} USD" in text
+    assert f"{float(cheapest['cost_per_mtok_output_mid']):.4g} USD" in text
 
 
 def test_findings_prove_themselves_by_their_rows(complete):
