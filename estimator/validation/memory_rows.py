@@ -18,7 +18,7 @@ from estimator.engine.errors import MissingFigureError
 from estimator.engine.memory.fit import MemoryFit, memory_fit
 from estimator.engine.memory.ledger import MemoryPlan, rank_memory
 from estimator.engine.memory.policy import GIB
-from estimator.engine.options import MemoryOverrides
+from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import EngineProfile, Parallelism, Precision
 
 _FILE = Path(__file__).parent / "data" / "memory.yaml"
@@ -50,6 +50,8 @@ class StartUp:
     kv_cache: str = "bf16"
     max_model_len: int | None = None
     max_batched_tokens: int | None = None
+    max_num_seqs: int | None = None
+    lora_rank: int | None = None
     kv_gib: float | None = None
     kv_tokens: int | None = None
     weights_gib: float | None = None
@@ -120,7 +122,12 @@ def memory_plan_of(row: StartUp, architecture: Architecture, engine: EngineProfi
         policy=engine.memory,
         precision=Precision(weights=row.weights, kv_cache=row.kv_cache),
         parallelism=Parallelism(tp=row.tp, pp=row.pp),
-        overrides=MemoryOverrides(utilization=row.utilization, max_batched_tokens=row.max_batched_tokens),
+        overrides=MemoryOverrides(
+            utilization=row.utilization,
+            max_batched_tokens=row.max_batched_tokens,
+            max_num_seqs=row.max_num_seqs,
+        ),
+        lora=None if row.lora_rank is None else Lora(max_loras=1, max_rank=row.lora_rank),
         longest_tokens=row.max_model_len or architecture.max_context_tokens or 1,
     )
 

@@ -103,7 +103,14 @@ def batched_tokens_of(plan: MemoryPlan) -> int:
 def sequences_limit_of(plan: MemoryPlan) -> int:
     """Most sequences at once on one attention-data rank: as asked, else the policy's default for this GPU."""
     asked = plan.overrides.max_num_seqs
-    return asked if asked is not None else plan.policy.sequences_limit(plan.memory_bytes, plan.gpu_family)
+    if asked is not None:
+        return asked
+    policy = plan.policy
+    if not policy.sequences_by_free_gib:
+        return policy.sequences_limit(plan.memory_bytes, plan.gpu_family)
+    share = policy.utilization if plan.overrides.utilization is None else plan.overrides.utilization
+    held = rank_weights(fold(plan.architecture), plan.precision, plan.parallelism).total_bytes
+    return policy.sequences_limit(plan.memory_bytes, plan.gpu_family, share * plan.memory_bytes - held)
 
 
 def mlp_width(architecture: Architecture, tp: int) -> float:

@@ -1,5 +1,6 @@
 """How a serving engine uses the memory of a GPU: its limits, what it keeps apart from the cache, and how it rounds."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,6 +27,8 @@ class MemoryPolicy:
 
     GPUs with at least `large_gpu_bytes`, except those of `small_families` (vLLM leaves the A100 out by name), take
     `max_num_seqs` and `max_batched_tokens`, the others the `small_` values.
+    `sequences_by_free_gib`: rising pairs (GiB, sequences); the engine takes the sequences of the first pair that
+    its share of the memory less the weights does not pass, on GPUs of any size (Unsloth sets vLLM's limit so).
     `batched_tokens_follow_context`: without chunked prefill a whole prompt is one batch; above `chunk_above_tokens` the
     engine chunks by itself into `chunked_tokens`.
 
@@ -48,6 +51,7 @@ class MemoryPolicy:
     small_families: tuple[str, ...] = ("ampere",)
     small_max_num_seqs: int = 256
     small_max_batched_tokens: int = 2048
+    sequences_by_free_gib: tuple[tuple[float, int], ...] = ()
     batched_tokens_follow_context: bool = False
     chunk_above_tokens: int | None = None
     chunked_tokens: int = 512
@@ -85,6 +89,7 @@ class MemoryPolicy:
                 raise InvalidInputError(f"{name} must be 1 or more", field=f"memory.{name}")
         object.__setattr__(self, "small_families", tuple(self.small_families))
         object.__setattr__(self, "cache_formats", tuple(self.cache_formats))
+        object.__setattr__(self, "sequences_by_free_gib", _steps(self.sequences_by_free_gib))
         if self.block_tokens < 1 or self.state_copies < 1:
             raise InvalidInputError("block_tokens and state_copies must be 1 or more", field="memory.block_tokens")
         for name in ("runtime_overhead_bytes", "runtime_overhead_tp_bytes", "cuda_graph_bytes"):
@@ -95,8 +100,17 @@ class MemoryPolicy:
         """Whether a GPU gets the defaults of large ones."""
         return memory_bytes >= self.large_gpu_bytes and family not in self.small_families
 
-    def sequences_limit(self, memory_bytes: float, family: str | None) -> int:
-        """Sequences the engine runs at once by default on a GPU of this size and kernel family."""
+    def sequences_limit(self, memory_bytes: float, family: str | None, free_bytes: float = 0.0) -> int:
+        """Sequences the engine runs at once by default on a GPU of this size and kernel family.
+
+        Args:
+            memory_bytes: memory of the GPU.
+            family: its kernel family, None if unknown.
+            free_bytes: what the weights leave of the engine's share, for policies that go by it.
+        """
+        for most_gib, sequences in self.sequences_by_free_gib:
+            if free_bytes <= most_gib * GIB:
+                return sequences
         return self.max_num_seqs if self.is_large(memory_bytes, family) else self.small_max_num_seqs
 
     def batched_tokens(self, memory_bytes: float, family: str | None, longest_tokens: int) -> int:
@@ -112,3 +126,11 @@ class MemoryPolicy:
                 return self.chunked_tokens
             return max(longest_tokens, self.small_max_batched_tokens)
         return self.max_batched_tokens if self.is_large(memory_bytes, family) else self.small_max_batched_tokens
+
+
+def _steps(pairs: Iterable[Sequence[float]]) -> tuple[tuple[float, int], ...]:
+    """The pairs of a step table, rising and with whole sequences."""
+    steps = tuple((float(most), int(sequences)) for most, sequences in pairs)
+    if any(sequences < 1 for _, sequences in steps) or list(steps) != sorted(steps, key=lambda step: step[0]):
+        raise InvalidInputError("must hold rising GiB with 1 or more sequences", field="memory.sequences_by_free_gib")
+    return steps

@@ -46,6 +46,19 @@ def test_weights_of_a_rank_are_what_the_logs_print() -> None:
     assert errors[len(errors) // 2] <= 0.0089  # the bar of other tools: 0.89 % mean (M38)
 
 
+def test_unsloth_sizes_the_sampler_by_what_the_weights_leave() -> None:
+    """Peaks of six logs, 128 to 224 sequences; the one with pictures in its dry run is above what text needs."""
+    peaks = {
+        score.row.id: (score.activation_gib, score.row.activation_gib)
+        for score in SCORES
+        if score.row.engine == "vllm-unsloth" and score.row.activation_gib
+    }
+    pictures = peaks.pop("m050")
+    assert pictures[0] < pictures[1]
+    assert len(peaks) == 6
+    assert all(abs(predicted - printed) <= 0.015 for predicted, printed in peaks.values())
+
+
 def test_tokens_of_a_printed_pool_are_exact() -> None:
     exact = [score for score in SCORES if score.compares == "tokens_from_bytes"]
     assert len(exact) == 3
