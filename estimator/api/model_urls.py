@@ -17,7 +17,7 @@ from estimator.api.endpoint import EstimateView, problem_of, render
 from estimator.api.openapi import documented
 from estimator.api.parsing import parse_body
 from estimator.api.schemas import model_inspect
-from estimator.engine.specs import Precision
+from estimator.resolvers import PrecisionChoice
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from estimator.services.model_inspect import inspect_config
@@ -58,7 +58,7 @@ class ImportView(EstimateView):
             body = parse_body(model_inspect.ImportRequest, raw, current_facts())
         except ResolutionError as error:
             raise problem_of(error.issues) from None
-        precision = Precision(**body.precision.model_dump()) if body.precision else None
+        precision = PrecisionChoice(**body.precision.model_dump()) if body.precision else None
         figures = inspect_config(body.config, precision=precision, generic=body.generic)
         try:
             row = import_model(

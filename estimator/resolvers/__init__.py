@@ -7,6 +7,7 @@ from estimator.resolvers.choices import (
     ModelOverride,
     ModelShape,
     PlanChoice,
+    PrecisionChoice,
     WorkloadChoice,
 )
 from estimator.resolvers.facts import Facts, StoredFacts, UnknownSlugError
@@ -25,6 +26,7 @@ __all__ = [
     "ModelShape",
     "Plan",
     "PlanChoice",
+    "PrecisionChoice",
     "Provenance",
     "ResolutionError",
     "ResolvedGpu",

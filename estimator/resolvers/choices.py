@@ -94,6 +94,17 @@ class WorkloadChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionChoice:
+    """Formats as chosen; without `weights` those of the model's own files."""
+
+    weights: str | None = None
+    kv_cache: str = "bf16"
+    attention_weights: str | None = None
+    expert_weights: str | None = None
+    activations: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChoice:
     """Everything a plan is made of, as chosen; `resolve_plan` turns it into a `Plan`."""
 
@@ -101,7 +112,7 @@ class PlanChoice:
     gpu: GpuChoice
     engine: str = DEFAULT_ENGINE
     parallelism: Parallelism = field(default_factory=Parallelism)
-    precision: Precision = field(default_factory=Precision)
+    precision: PrecisionChoice | Precision = field(default_factory=PrecisionChoice)
     memory: MemoryOverrides = field(default_factory=MemoryOverrides)
     workload: WorkloadChoice | None = None
     slo: ServiceLevel | None = None

@@ -1,12 +1,15 @@
 """Checks formats against the GPU: what its tensor cores take, what runs weight-only, what is refused."""
 
+import re
+
 from django.utils.translation import gettext as _
 
 from estimator.engine.architecture.spec import Architecture
-from estimator.engine.memory.weights import same_family
+from estimator.engine.memory.weights import own_weight_format, same_family
 from estimator.engine.specs import EngineProfile, Precision
+from estimator.resolvers.choices import PrecisionChoice
 from estimator.resolvers.collect import Collector
-from estimator.resolvers.plan import ResolvedGpu
+from estimator.resolvers.plan import ResolvedGpu, ResolvedModel
 
 _PATH = ("precision",)
 # Formats whose products some tensor cores take natively, with the names a GPU may list their peak under.
@@ -17,7 +20,38 @@ TENSOR_FORMATS: dict[str, tuple[str, ...]] = {
     "mxfp4": ("mxfp4", "fp4"),
 }
 _SIXTEEN_BIT = ("bf16", "fp16")
+_FORMAT_IN_NAME = re.compile(r"[-_.](nvfp4|mxfp4|fp4|fp8|awq|gptq|int4|int8|w4a16|w8a8|bnb-4bit)\b", re.IGNORECASE)
 _WEIGHT_FIELDS = ("weights", "attention_weights", "expert_weights")
+
+
+def resolve_precision(choice: PrecisionChoice | Precision, architecture: Architecture) -> Precision:
+    """The formats of a plan: as chosen; weights left out are those of the model's own files, else bf16.
+
+    A model known by its config alone has files of its own only if the config states their quantisation.
+    """
+    if isinstance(choice, Precision):
+        return choice
+    return Precision(
+        weights=choice.weights or own_weight_format(architecture) or Precision().weights,
+        kv_cache=choice.kv_cache,
+        attention_weights=choice.attention_weights,
+        expert_weights=choice.expert_weights,
+        activations=choice.activations,
+    )
+
+
+def precision_assumptions(
+    choice: PrecisionChoice | Precision, precision: Precision, architecture: Architecture
+) -> list[str]:
+    """What to say about weights that the request left to the model's own files."""
+    if isinstance(choice, Precision) or choice.weights is not None:
+        return []
+    if architecture.native_dtype == "fp32" and own_weight_format(architecture) is None:
+        return [_("The model's own files are fp32; engines load them in 16 bits: weights are counted as bf16.")]
+    if precision.weights == Precision().weights:
+        return []
+    text = _("Weights are counted as the model's own files store them, %(stored)s: precision.weights says otherwise.")
+    return [text % {"stored": precision.weights}]
 
 
 def check_precision(precision: Precision, gpu: ResolvedGpu) -> list[str]:
@@ -26,8 +60,17 @@ def check_precision(precision: Precision, gpu: ResolvedGpu) -> list[str]:
     Raises:
         ResolutionError: activations asked for in a format that the GPU's tensor cores lack (`not_supported`).
     """
+    check_activations(precision.activations, gpu)
+    return [*_weight_only(precision, gpu), *_other_sixteen_bit(precision, gpu)]
+
+
+def check_activations(activations: str | None, gpu: ResolvedGpu) -> None:
+    """Checks that the GPU's tensor cores take the format that products are to run in.
+
+    Raises:
+        ResolutionError: they lack it (`not_supported`).
+    """
     found = Collector()
-    activations = precision.activations
     if activations in TENSOR_FORMATS and not _has(gpu, activations):
         detail = _("%(gpu)s has no tensor cores for %(format)s; its formats are %(known)s.") % {
             "gpu": gpu.name,
@@ -36,33 +79,42 @@ def check_precision(precision: Precision, gpu: ResolvedGpu) -> list[str]:
         }
         found.add((*_PATH, "activations"), "not_supported", detail)
     found.raise_if_any()
-    return [*_weight_only(precision, gpu), *_other_sixteen_bit(precision, gpu)]
 
 
-def check_cache_format(precision: Precision, engine: EngineProfile) -> None:
+def check_cache_format(kv_cache: str, engine: EngineProfile) -> None:
     """Checks that the engine can store its cache in the format asked for.
 
     Raises:
         ResolutionError: it cannot (`not_supported`), with the formats it has.
     """
     known = engine.memory.cache_formats if engine.memory is not None else ()
-    if not known or precision.kv_cache in known:
+    if not known or kv_cache in known:
         return
     found = Collector()
     detail = _("%(engine)s has no KV cache in %(format)s; it has %(known)s.") % {
         "engine": engine.slug,
-        "format": precision.kv_cache,
+        "format": kv_cache,
         "known": ", ".join(known),
     }
     found.add((*_PATH, "kv_cache"), "not_supported", detail)
     found.raise_if_any()
 
 
-def stored_format_warnings(precision: Precision, architecture: Architecture) -> list[str]:
-    """Warnings where weights or cache are counted in another format than the model's own files ask for."""
-    stored = architecture.quantization
+def stored_format_warnings(precision: Precision, model: ResolvedModel) -> list[str]:
+    """Warnings where weights or cache are counted in another format than the model's own files ask for.
+
+    Some publishers keep the quantisation outside config.json (hf_quant_config.json): then the name alone tells of it.
+    """
+    stored = model.architecture.quantization
     if stored is None:
-        return []
+        named = _FORMAT_IN_NAME.search(model.slug or model.name)
+        if named is None or precision.weights not in _SIXTEEN_BIT:
+            return []
+        text = _(
+            "The model's name says %(named)s, but its config states no quantisation: weights are counted as %(asked)s; "
+            "see precision.weights."
+        )
+        return [text % {"named": named[1].upper(), "asked": precision.weights}]
     found = []
     asked = dict.fromkeys(getattr(precision, name) for name in _WEIGHT_FIELDS)
     if not any(one and same_family(one, stored.weight_format) for one in asked):

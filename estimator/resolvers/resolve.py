@@ -5,7 +5,7 @@ from dataclasses import replace
 from django.utils.translation import gettext as _
 
 from estimator.engine.options import Speculative
-from estimator.engine.specs import EngineProfile
+from estimator.engine.specs import EngineProfile, Precision
 from estimator.resolvers.choices import ModelChoice, PlanChoice
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.engines import engine_provenance, resolve_engine
@@ -14,7 +14,14 @@ from estimator.resolvers.gpus import gpu_provenance, resolve_gpu
 from estimator.resolvers.models import model_provenance, resolve_model
 from estimator.resolvers.parallel import check_parallelism, scale_up_warning
 from estimator.resolvers.plan import Plan, Provenance, ResolvedGpu, ResolvedModel
-from estimator.resolvers.precisions import check_cache_format, check_precision, dtypes_used, stored_format_warnings
+from estimator.resolvers.precisions import (
+    check_cache_format,
+    check_precision,
+    dtypes_used,
+    precision_assumptions,
+    resolve_precision,
+    stored_format_warnings,
+)
 from estimator.resolvers.workloads import resolve_workload
 
 IDEAL = "ideal"
@@ -44,16 +51,17 @@ def resolve_plan(choice: PlanChoice, facts: Facts) -> Plan:
 def _assemble(
     choice: PlanChoice, facts: Facts, found: Collector, model: ResolvedModel, engine: EngineProfile, gpu: ResolvedGpu
 ) -> Plan:
-    assumptions: list[str] = []
+    precision = resolve_precision(choice.precision, model.architecture)
+    assumptions: list[str] = precision_assumptions(choice.precision, precision, model.architecture)
     warnings: list[str] = list(model.architecture.warnings)
     workload = speculative = None
     with found.part():
         check_parallelism(choice.parallelism, model.architecture)
     with found.part():
-        warnings += check_precision(choice.precision, gpu)
+        warnings += check_precision(precision, gpu)
     with found.part():
-        check_cache_format(choice.precision, engine)
-    warnings += stored_format_warnings(choice.precision, model.architecture)
+        check_cache_format(precision.kv_cache, engine)
+    warnings += stored_format_warnings(precision, model)
     with found.part():
         _check_mtp(choice, model)
     with found.part():
@@ -74,7 +82,7 @@ def _assemble(
         gpu=gpu,
         engine=engine,
         parallelism=choice.parallelism,
-        precision=choice.precision,
+        precision=precision,
         memory=choice.memory,
         workload=workload,
         batch_sizes=choice.workload.batch_sizes if choice.workload else (),
@@ -87,14 +95,14 @@ def _assemble(
         catalog_revision=facts.catalog_revision,
         assumptions=tuple(assumptions),
         warnings=tuple(warnings),
-        provenance=_provenance(choice, facts, model, engine, gpu),
+        provenance=_provenance(precision, facts, model, engine, gpu),
     )
 
 
 def _provenance(
-    choice: PlanChoice, facts: Facts, model: ResolvedModel, engine: EngineProfile, gpu: ResolvedGpu
+    precision: Precision, facts: Facts, model: ResolvedModel, engine: EngineProfile, gpu: ResolvedGpu
 ) -> tuple[Provenance, ...]:
-    dtypes = dtypes_used(choice.precision)
+    dtypes = dtypes_used(precision)
 
     def build() -> tuple[Provenance, ...]:
         return (*model_provenance(model, facts), *gpu_provenance(gpu, dtypes), engine_provenance(engine, facts))

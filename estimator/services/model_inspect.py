@@ -20,8 +20,10 @@ from estimator.engine.architecture.parameters import layer_parameters
 from estimator.engine.architecture.spec import LayerGroup
 from estimator.engine.errors import InvalidInputError, UnknownArchitectureError
 from estimator.engine.explain import Step
-from estimator.engine.memory.weights import fold, rank_weights
+from estimator.engine.memory.weights import fold, own_weight_format, rank_weights
 from estimator.engine.specs import Parallelism, Precision
+from estimator.resolvers.choices import PrecisionChoice
+from estimator.resolvers.precisions import resolve_precision
 
 _CONFIG = "config.json of the request"
 
@@ -37,7 +39,7 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFigures:
-    """What a config describes; `weights_bytes` in the formats asked for."""
+    """What a config describes; `weights_bytes` in the formats asked for, `checkpoint_bytes` as its own files are."""
 
     architecture: Architecture
     config_sha256: str
@@ -46,6 +48,8 @@ class ModelFigures:
     groups: tuple[GroupFigures, ...]
     weights_bytes: int
     precision: Precision
+    checkpoint_bytes: int
+    checkpoint_format: str
 
     def explain(self) -> list[Step]:
         """Parameters by layer group, and their sum with the tables and the head."""
@@ -86,13 +90,13 @@ class ModelFigures:
 
 
 def inspect_config(
-    config: Mapping[str, Any], *, precision: Precision | None = None, generic: bool = False
+    config: Mapping[str, Any], *, precision: PrecisionChoice | Precision | None = None, generic: bool = False
 ) -> ModelFigures:
     """Read a config and count.
 
     Args:
         config: the parsed file.
-        precision: formats to count in; None takes the config's own quantisation, else bf16.
+        precision: formats to count in; None and weights left out take the config's own quantisation, else bf16.
         generic: read an unknown model_type by the llama rule.
 
     Raises:
@@ -106,8 +110,10 @@ def inspect_config(
     except UnknownArchitectureError as error:
         error.field = "config.model_type"
         raise
-    formats = precision or own_precision(architecture)
+    formats = resolve_precision(precision or PrecisionChoice(), architecture)
     weights = rank_weights(fold(architecture), formats, Parallelism())
+    stored = own_weight_format(architecture) or architecture.native_dtype
+    files = rank_weights(fold(architecture), Precision(weights=stored), Parallelism())
     return ModelFigures(
         architecture=architecture,
         config_sha256=sha256(canonical).hexdigest(),
@@ -116,13 +122,9 @@ def inspect_config(
         groups=tuple(_group(group, formats.kv_cache) for group in architecture.layer_groups),
         weights_bytes=round(weights.total_bytes),
         precision=formats,
+        checkpoint_bytes=round(files.total_bytes),
+        checkpoint_format=stored,
     )
-
-
-def own_precision(architecture: Architecture) -> Precision:
-    """The formats that a config's own checkpoint has: its quantisation, else bf16; the cache stays bf16."""
-    quantization = architecture.quantization
-    return Precision() if quantization is None else Precision(weights=quantization.weight_format)
 
 
 def _group(group: LayerGroup, kv_format: str) -> GroupFigures:

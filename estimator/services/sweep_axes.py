@@ -10,13 +10,20 @@ from numpy.typing import NDArray
 from estimator.engine.errors import EngineError, InvalidInputError, UnknownArchitectureError
 from estimator.engine.options import Lora
 from estimator.engine.specs import Parallelism, Precision
+from estimator.resolvers.choices import PrecisionChoice
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import resolve_gpu
 from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode, ResolutionError
 from estimator.resolvers.models import resolve_model
 from estimator.resolvers.parallel import check_parallelism, scale_up_warning
 from estimator.resolvers.plan import ResolvedGpu, ResolvedModel
-from estimator.resolvers.precisions import check_cache_format, check_precision, stored_format_warnings
+from estimator.resolvers.precisions import (
+    check_activations,
+    check_cache_format,
+    check_precision,
+    resolve_precision,
+    stored_format_warnings,
+)
 from estimator.services.sweep_entries import (
     Entry,
     SweepEngine,
@@ -47,8 +54,12 @@ COLUMN_OF_AXIS = {
 class SweepPrecision:
     """Formats of one precision; `cache_stated`: the format of the KV cache was given, not taken for granted."""
 
-    formats: Precision
+    choice: PrecisionChoice
     cache_stated: bool
+
+    def of(self, model: ResolvedModel) -> Precision:
+        """The formats of a model: weights left out are those of its own files."""
+        return resolve_precision(self.choice, model.architecture)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,13 +165,17 @@ def _matched(
             "model": tuple(map(label_of, sweep["models"])),
             "gpu": tuple(map(label_of, sweep["gpus"])),
             "engine": tuple(engine.label for engine in engines),
-            "precision": tuple(precision_label(precision.formats) for precision in precisions),
+            "precision": tuple(precision_label(precision, models) for precision in precisions),
             "parallelism": tuple(f"tp{p.tp}-pp{p.pp}-ep{p.ep}-dp{p.dp}" for p in parallelism),
             "workload": tuple(workload.label for workload in workloads),
         },
         parallel_reason=_matrix(reasons, models, parallelism, lambda m, p: check_parallelism(p, m.architecture)),
-        precision_reason=_matrix(reasons, some_gpus, precisions, lambda g, p: check_precision(p.formats, g)),
-        cache_reason=_matrix(reasons, engines, precisions, lambda e, p: check_cache_format(p.formats, e.profile)),
+        precision_reason=_matrix(
+            reasons, some_gpus, precisions, lambda g, p: check_activations(p.choice.activations, g)
+        ),
+        cache_reason=_matrix(
+            reasons, engines, precisions, lambda e, p: check_cache_format(p.choice.kv_cache, e.profile)
+        ),
         window_reason=_matrix(reasons, models, workloads, check_window),
     )
     return replace(axes, reasons=tuple(reasons))
@@ -172,11 +187,13 @@ def warnings_of(axes: Axes) -> Iterator[str]:
     for model in axes.models:
         told |= dict.fromkeys(model.architecture.warnings)
         for precision in axes.precisions:
-            told |= dict.fromkeys(stored_format_warnings(precision.formats, model.architecture))
+            told |= dict.fromkeys(stored_format_warnings(precision.of(model), model))
     for place, gpu in enumerate(axes.gpus):
         for number, precision in enumerate(axes.precisions):
             if axes.precision_reason[place, number] < 0:
-                told |= dict.fromkeys(check_precision(precision.formats, gpu))
+                told |= dict.fromkeys(
+                    text for model in axes.models for text in check_precision(precision.of(model), gpu)
+                )
         for parallel in axes.parallelism:
             if spans := scale_up_warning(parallel, gpu):
                 told[spans] = None
@@ -185,14 +202,15 @@ def warnings_of(axes: Axes) -> Iterator[str]:
 
 def _precision(given: Mapping[str, Any]) -> SweepPrecision:
     stated = {name: value for name, value in given.items() if value is not None}
-    return SweepPrecision(formats=Precision(**stated), cache_stated="kv_cache" in stated)
+    return SweepPrecision(choice=PrecisionChoice(**stated), cache_stated="kv_cache" in stated)
 
 
-def precision_label(precision: Precision) -> str:
-    """weights/kv_cache, with the other formats behind where they are set."""
-    label = f"{precision.weights}/{precision.kv_cache}"
+def precision_label(precision: SweepPrecision, models: Sequence[ResolvedModel]) -> str:
+    """weights/kv_cache, with the other formats behind where they are set; `own` where models' own files differ."""
+    weights = {precision.of(model).weights for model in models}
+    label = f"{weights.pop() if len(weights) == 1 else 'own'}/{precision.choice.kv_cache}"
     for name in ("attention_weights", "expert_weights", "activations"):
-        if value := getattr(precision, name):
+        if value := getattr(precision.choice, name):
             label += f" {name.removesuffix('_weights')}={value}"
     return label
 

@@ -62,7 +62,12 @@ _KEY = [
     Column(name="model", kind=_TEXT, unit="", help=_("Language model.")),
     Column(name="gpu", kind=_TEXT, unit="", help=_("Accelerator.")),
     Column(name="engine", kind=_TEXT, unit="", help=_("Engine profile, resolved to its version.")),
-    Column(name="precision", kind=_TEXT, unit="", help=_("Weight format / KV cache format (and others if set).")),
+    Column(
+        name="precision",
+        kind=_TEXT,
+        unit="",
+        help=_("Weight format (own: each model's) / KV cache format (and others if set)."),
+    ),
     Column(name="parallelism", kind=_TEXT, unit="", help=_("Degrees inside one replica, as tp8-pp1-ep1-dp1.")),
     Column(name="workload", kind=_TEXT, unit="", help=_("Workload: mode and lengths, or its given name.")),
     Column(name="tp", kind=_INT, unit="", help=_("Tensor parallel degree.")),

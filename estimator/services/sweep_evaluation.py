@@ -81,7 +81,7 @@ def _fold(axes: Axes, setting: int) -> Setting | str:
         model=axes.models[model],
         gpu=gpus[gpu],
         engine=profile,
-        precision=asked.formats,
+        precision=asked.of(axes.models[model]),
         parallelism=axes.parallelism[parallel],
         memory=served.memory,
         lora=axes.lora,

@@ -48,7 +48,11 @@ FormatName = Annotated[str, Field(min_length=1, max_length=20, pattern=r"^[a-z0-
 class SweepPrecision(RequestBody):
     """Formats of one precision of the sweep."""
 
-    weights: FormatName = Field(default="bf16", description="Format of the weights.", examples=["fp8"])
+    weights: FormatName | None = Field(
+        default=None,
+        description="Format of the weights; that of each model's own files, else bf16, when left out.",
+        examples=["fp8"],
+    )
     kv_cache: FormatName | None = Field(
         default=None,
         description=(

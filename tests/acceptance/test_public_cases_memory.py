@@ -452,8 +452,12 @@ def test_m38_the_error_on_published_start_ups_stands_in_the_answer_and_in_the_do
 
 def test_a_model_shipped_in_a_narrow_format_is_not_silently_counted_in_another(fit):
     plain = fit("gpt-oss-120b", H100, 8192)
-    assert any("own files are mxfp4" in text for text in plain["warnings"])
-    assert changes(plain)["precision.weights"] == "mxfp4"
+    assert plain["feasible"]
+    assert plain["inputs"]["precision"]["weights"] == "mxfp4"
+    assert any("own files store them, mxfp4" in text for text in plain["assumptions"])
+    wide = fit("gpt-oss-120b", H100, 8192, precision={"weights": "bf16"})
+    assert any("own files are mxfp4" in text for text in wide["warnings"])
+    assert changes(wide)["precision.weights"] == "mxfp4"
     own = fit("gpt-oss-120b", H100, 8192, precision={"weights": "bf16", "expert_weights": "mxfp4"})
     assert own["feasible"]
     assert not any("own files" in text for text in own["warnings"])

@@ -10,8 +10,8 @@ from estimator.api.schemas.gpu_part import GpuPart, gpu_choice
 from estimator.api.schemas.model_part import ModelPart, model_choice
 from estimator.api.schemas.plan import MemoryPart, ParallelismPart, PrecisionPart
 from estimator.engine.options import MemoryOverrides
-from estimator.engine.specs import Parallelism, Precision
-from estimator.resolvers import Facts, Plan, PlanChoice, resolve_plan
+from estimator.engine.specs import Parallelism
+from estimator.resolvers import Facts, Plan, PlanChoice, PrecisionChoice, resolve_plan
 
 
 class BenchRunPart(RequestBody):
@@ -36,7 +36,7 @@ class CalibrateRequest(RequestBody):
     model: ModelPart
     gpu: GpuPart
     parallelism: ParallelismPart = Field(default=ParallelismPart(), description="How the replica was split over GPUs.")
-    precision: PrecisionPart = Field(default=PrecisionPart(), description="Formats; bf16 when left out.")
+    precision: PrecisionPart = Field(default=PrecisionPart(), description="Formats of weights, cache and activations.")
     memory: MemoryPart = Field(default=MemoryPart(), description="Memory settings of the server.")
     runs: Annotated[list[BenchRunPart], Field(min_length=1, max_length=100)] = Field(
         description="Result files, one for each load."
@@ -50,7 +50,7 @@ class CalibrateRequest(RequestBody):
                 gpu=gpu_choice(self.gpu),
                 engine=engine,
                 parallelism=Parallelism(**dict(self.parallelism)),
-                precision=Precision(**dict(self.precision)),
+                precision=PrecisionChoice(**dict(self.precision)),
                 memory=MemoryOverrides(**dict(self.memory)),
             ),
             facts,

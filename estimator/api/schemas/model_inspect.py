@@ -11,7 +11,7 @@ from estimator.api.examples import WorkedExample
 from estimator.api.fields import Name, RequestBody
 from estimator.api.schemas.memory_fit import ParameterCounts
 from estimator.api.schemas.plan import PrecisionPart
-from estimator.engine.specs import Precision
+from estimator.resolvers import PrecisionChoice
 from estimator.resolvers.plan import Resolved
 from estimator.services.model_inspect import GroupFigures, ModelFigures, inspect_config
 
@@ -135,7 +135,10 @@ class InspectAnswer(Answer):
     context_window_tokens: int | None = Field(description="Longest context, tokens; null when not stated.")
     layer_groups: list[InspectGroup] = Field(description="Groups of equal layers.")
     parameters: ParameterCounts
+    weights_format: str = Field(description="Format that weights_bytes counts in; bf16 where neither side names one.")
     weights_bytes: int = Field(description="Weights in the formats asked for, scales included, bytes.")
+    checkpoint_format: str = Field(description="Format of the config's own files: its quantisation, else its dtype.")
+    checkpoint_bytes: int = Field(description="Weights as the config's files store them, MTP layers apart, bytes.")
     bits_per_parameter: float = Field(description="The same over all parameters, bits.")
     kv_cache: InspectCache
     quantization: InspectQuantization | None = Field(description="The config's own quantisation; null for none.")
@@ -143,7 +146,7 @@ class InspectAnswer(Answer):
 
 def answer_inspect(body: InspectRequest, asked: Asked) -> InspectAnswer:
     """The answer to a request."""
-    precision = Precision(**body.precision.model_dump()) if body.precision else None
+    precision = PrecisionChoice(**body.precision.model_dump()) if body.precision else None
     figures = inspect_config(body.config, precision=precision, generic=body.generic)
     return inspect_answer(figures, name=body.name, revision=asked.facts.catalog_revision, explain=asked.explain)
 
@@ -168,7 +171,10 @@ def inspect_answer(
         context_window_tokens=architecture.max_context_tokens,
         layer_groups=[InspectGroup.of(group) for group in figures.groups],
         parameters=ParameterCounts.model_validate(figures.totals),
+        weights_format=figures.precision.weights,
         weights_bytes=figures.weights_bytes,
+        checkpoint_format=figures.checkpoint_format,
+        checkpoint_bytes=figures.checkpoint_bytes,
         bits_per_parameter=figures.weights_bytes * 8 / max(figures.totals.total, 1),
         kv_cache=InspectCache.model_validate(figures.cache),
         quantization=InspectQuantization.model_validate(quantization) if quantization else None,

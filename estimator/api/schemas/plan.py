@@ -10,8 +10,8 @@ from estimator.api.schemas.gpu_part import GpuPart, gpu_choice
 from estimator.api.schemas.load_parts import LoraPart, PowerPart, SloPart, SpeculativePart, WorkloadPart
 from estimator.api.schemas.model_part import ModelPart, model_choice
 from estimator.engine.options import MemoryOverrides
-from estimator.engine.specs import Parallelism, Precision
-from estimator.resolvers import Facts, Plan, PlanChoice, resolve_plan
+from estimator.engine.specs import Parallelism
+from estimator.resolvers import Facts, Plan, PlanChoice, PrecisionChoice, resolve_plan
 from estimator.resolvers.choices import DEFAULT_ENGINE
 
 Degree = Annotated[int, Field(ge=1, le=4096), WHOLE]
@@ -32,9 +32,12 @@ class ParallelismPart(RequestBody):
 class PrecisionPart(RequestBody):
     """Formats of weights, KV cache and activations."""
 
-    weights: WeightFormatName = Field(
-        default="bf16",
-        description="Format of the weights; int4 is AWQ or GPTQ with groups of 128, q…_k are GGUF types.",
+    weights: WeightFormatName | None = Field(
+        default=None,
+        description=(
+            "Format of the weights; int4 is AWQ or GPTQ with groups of 128, q…_k are GGUF types. Left out: the format "
+            "of the model's own files where its config states a quantisation, else bf16."
+        ),
     )
     kv_cache: CacheFormatName = Field(
         default="bf16",
@@ -86,7 +89,7 @@ class PlanRequest(RequestBody):
     parallelism: ParallelismPart = Field(
         default=ParallelismPart(), description="How the replica is split over GPUs; one GPU when left out."
     )
-    precision: PrecisionPart = Field(default=PrecisionPart(), description="Formats; bf16 when left out.")
+    precision: PrecisionPart = Field(default=PrecisionPart(), description="Formats of weights, cache and activations.")
     memory: MemoryPart = Field(default=MemoryPart(), description="Overrides of the profile's memory settings.")
     workload: WorkloadPart | None = Field(default=None, description="Lengths and load.")
     slo: SloPart | None = Field(default=None, description="Targets of a request.")
@@ -104,7 +107,7 @@ class PlanRequest(RequestBody):
             gpu=gpu_choice(self.gpu),
             engine=self.engine,
             parallelism=Parallelism(**dict(self.parallelism)),
-            precision=Precision(**dict(self.precision)),
+            precision=PrecisionChoice(**dict(self.precision)),
             memory=MemoryOverrides(**dict(self.memory)),
             workload=self.workload.choice() if self.workload else None,
             slo=self.slo.service_level() if self.slo else None,

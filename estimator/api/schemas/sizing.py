@@ -1,5 +1,6 @@
 """`estimates/sizing/`: replicas and GPUs for a demand within targets and budget."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal, cast, get_args
@@ -74,8 +75,12 @@ class CandidatesPart(RequestBody):
     """What to choose from; every combination is sized."""
 
     gpus: Annotated[list[GpuSlug], Field(min_length=1, max_length=50)] = Field(description="GPUs of the catalog.")
-    precisions: Annotated[list[Precision], Field(min_length=1, max_length=10)] = Field(
-        default=["bf16"], description=f"Formats of the weights: {', '.join(WEIGHT_FORMATS)}."
+    precisions: Annotated[list[Precision], Field(min_length=1, max_length=10)] | None = Field(
+        default=None,
+        description=(
+            f"Formats of the weights: {', '.join(WEIGHT_FORMATS)}; when left out that of the model's own files, else "
+            "bf16."
+        ),
     )
     tp: Annotated[list[Degree], Field(min_length=1, max_length=10)] = Field(
         default=[1, 2, 4, 8], description="Tensor parallel degrees; those that do not divide the heads are left out."
@@ -230,7 +235,8 @@ def _budget(part: BudgetPart | None) -> Budget:
 
 def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Resolved]:
     choice = body.candidates
-    wanted = list(dict.fromkeys((g, p, tp) for g in choice.gpus for p in choice.precisions for tp in choice.tp))
+    formats: Sequence[str | None] = choice.precisions or (None,)
+    wanted = list(dict.fromkeys((g, p, tp) for g in choice.gpus for p in formats for tp in choice.tp))
     if len(wanted) > MAX_CANDIDATES:
         detail = _("At most %(n)s candidates.") % {"n": MAX_CANDIDATES}
         raise ResolutionError([Issue(path=("candidates",), code="out_of_range", detail=detail)])
@@ -246,7 +252,9 @@ def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Res
             gpu=gpu,
             engine=body.engine,
             parallelism=ParallelismPart(tp=tp),
-            precision=PrecisionPart(weights=cast(WeightFormatName, precision), kv_cache=body.candidates.kv_cache),
+            precision=PrecisionPart(
+                weights=cast(WeightFormatName | None, precision), kv_cache=body.candidates.kv_cache
+            ),
             memory=body.memory,
             workload=lengths,
         )
@@ -254,13 +262,13 @@ def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Res
             plan = request.plan(facts)
         except ResolutionError as error:
             faults = faults or ResolutionError([_in_candidates(issue) for issue in error.issues])
-            left_out.append(f"{gpu} {precision} tp {tp}: {error.issues[0].detail}")
+            left_out.append(f"{gpu}{f' {precision}' if precision else ''} tp {tp}: {error.issues[0].detail}")
             continue
         except EngineError as error:
-            left_out.append(f"{gpu} {precision} tp {tp}: {error}")
+            left_out.append(f"{gpu}{f' {precision}' if precision else ''} tp {tp}: {error}")
             continue
         plans.append(plan)
-        found.append(Candidate(plan=plan, gpu=gpu, precision=precision, tp=tp, price=prices[gpu]))
+        found.append(Candidate(plan=plan, gpu=gpu, precision=plan.precision.weights, tp=tp, price=prices[gpu]))
     if not found and faults is not None:
         raise faults
     return found, _about(body, plans, left_out, prices)

@@ -17,6 +17,7 @@ from estimator.engine.architecture.vision import vision_parameters
 from estimator.engine.errors import InvalidInputError, UnknownArchitectureError
 
 MAX_MODEL_TYPE_CHARACTERS = 100
+_NATIVE_DTYPES = {"float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 _DIMENSIONS = frozenset({"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size", "intermediate_size"})
 
 
@@ -62,6 +63,7 @@ def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architec
     architecture = replace(
         architecture,
         model_type=outer_type or model_type,
+        native_dtype=_native_dtype(text, config),
         vision_audio_parameters=vision,
         warnings=(*architecture.warnings, *warnings, *notes, *_window_warnings(architecture)),
     )
@@ -97,6 +99,18 @@ def _model_type(config: Mapping[str, Any], path: str) -> str:
     if not isinstance(value, str) or len(value) > MAX_MODEL_TYPE_CHARACTERS:
         raise InvalidInputError("model_type must be a short text", field=f"{path}.model_type")
     return value
+
+
+def _native_dtype(*configs: Mapping[str, Any]) -> str:
+    """The type that the files store weights in, the text part's word first; bf16 where they say none or another."""
+    for config in configs:
+        for key in ("dtype", "torch_dtype"):
+            stated = config.get(key)
+            if isinstance(stated, str):
+                found = _NATIVE_DTYPES.get(stated.removeprefix("torch."))
+                if found is not None:
+                    return found
+    return "bf16"
 
 
 def _rule_type(outer_type: str, model_type: str) -> str:

@@ -184,7 +184,7 @@ class Architecture:
     `layer_order` names the group of each layer, first layer first (empty: the groups in sequence).
     `embedding_parameters` is the token table; `lookup_parameters` are tables read by row and never multiplied
     (positions, per-layer embeddings of Gemma 3n). `active_parameters_override` is set only where the model was given by
-    its totals.
+    its totals. `native_dtype` is the type of the stored weights that no quantisation covers: bf16, fp16 or fp32.
     """
 
     family: str

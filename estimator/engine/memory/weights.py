@@ -341,6 +341,14 @@ _FAMILIES = {
 }
 
 
+def own_weight_format(architecture: Architecture) -> str | None:
+    """The name of the format of a model's own files; None where its config states no quantisation."""
+    quantization = architecture.quantization
+    if quantization is None or quantization.weight_format == "native":
+        return None
+    return _FAMILIES.get(quantization.weight_format, quantization.weight_format)
+
+
 def same_family(asked: str, stored: str) -> bool:
     """Whether a checkpoint's format is a kind of the format asked for (fp8_block is fp8)."""
     return _FAMILIES.get(asked, asked) == _FAMILIES.get(stored, stored)
