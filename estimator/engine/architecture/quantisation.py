@@ -4,32 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from estimator.engine.architecture.checkpoint_codings import checkpoint_coding
+from estimator.engine.architecture.weight_coding import WeightCoding
 from estimator.engine.errors import InvalidInputError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WeightCoding:
-    """How one format stores a matrix of r rows (outputs) by c columns (inputs).
-
-    bits = element·r·c + row·r + column·c + block·⌈r/128⌉·⌈c/128⌉ + tensor, the scales of groups along a row being part
-    of `element_bits`. `whole_model` marks file types that mix tensor types: their bits are an average over all
-    parameters of the file, embeddings and norms included.
-    """
-
-    element_bits: Fraction
-    row_bits: int = 0
-    column_bits: int = 0
-    block_bits: int = 0
-    tensor_bits: int = 0
-    nominal_bits: Fraction | None = None
-    whole_model: bool = False
-    evidence: str = ""
-
-    @property
-    def plain_bits(self) -> Fraction:
-        """Bits of the element alone, as the source documents count (4 for int4)."""
-        return self.element_bits if self.nominal_bits is None else self.nominal_bits
-
 
 BLOCK = 128
 
@@ -76,14 +53,6 @@ WEIGHT_CODINGS: Mapping[str, WeightCoding] = {
     "int4": WeightCoding(
         element_bits=_grouped(4, 128, 16, 4), nominal_bits=Fraction(4), evidence="AWQ g128: 16-bit scale, 4-bit zero"
     ),
-    "int4_g64": WeightCoding(element_bits=_grouped(4, 64, 16, 4), nominal_bits=Fraction(4), evidence="as AWQ, g64"),
-    "int4_g32": WeightCoding(element_bits=_grouped(4, 32, 16, 4), nominal_bits=Fraction(4), evidence="as AWQ, g32"),
-    "int4_g32_symmetric": WeightCoding(
-        element_bits=_grouped(4, 32, 16), nominal_bits=Fraction(4), evidence="compressed-tensors int4 g32 symmetric"
-    ),
-    "int4_g128_symmetric": WeightCoding(
-        element_bits=_grouped(4, 128, 16), nominal_bits=Fraction(4), evidence="compressed-tensors int4 g128 symmetric"
-    ),
     "gptq": WeightCoding(
         element_bits=_grouped(4, 128, 16, 4),
         column_bits=32,
@@ -104,6 +73,9 @@ WEIGHT_CODINGS: Mapping[str, WeightCoding] = {
         tensor_bits=64,
         nominal_bits=Fraction(4),
         evidence="NVIDIA ModelOpt: fp8 scale for 16, fp32 scales of weight and input for a tensor",
+    ),
+    "bitnet": WeightCoding(
+        element_bits=Fraction(2), tensor_bits=32, evidence="BitNet b1.58 files: four ternary weights a byte, one scale"
     ),
     "nf4": WeightCoding(element_bits=_grouped(4, 64, 32), nominal_bits=Fraction(4), evidence=_NF4),
     "nf4_double": WeightCoding(element_bits=Fraction("4.127"), nominal_bits=Fraction(4), evidence=_NF4),
@@ -148,7 +120,7 @@ def weight_coding(weight_format: str) -> WeightCoding:
     Raises:
         InvalidInputError: the format is not known.
     """
-    found = WEIGHT_CODINGS.get(weight_format)
+    found = WEIGHT_CODINGS.get(weight_format) or checkpoint_coding(weight_format)
     if found is None:
         known = ", ".join(WEIGHT_CODINGS)
         raise InvalidInputError(f"weights must be one of {known}, not {weight_format!r}", field="precision.weights")

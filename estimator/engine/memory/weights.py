@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from estimator.engine.architecture.checkpoint_codings import coding_family
 from estimator.engine.architecture.parameters import group_copies, layer_parameters, parameter_totals
 from estimator.engine.architecture.quantisation import MatrixTotals, stored_bits, weight_coding
 from estimator.engine.architecture.spec import Architecture, Component, LayerGroup, Split
@@ -251,7 +252,7 @@ def _priced(
     sixteen = Fraction(4 if precision.weights == "fp32" else 2)
     tied = architecture.tied_embeddings
     embedding = architecture.embedding_parameters * sixteen / tp if first or (last and tied) else Fraction(0)
-    head = architecture.lm_head_parameters * sixteen / tp if last else Fraction(0)
+    head = _head_bytes(architecture, precision, sixteen) / tp if last else Fraction(0)
     other = Fraction(0)
     if first:
         other += (architecture.lookup_parameters + architecture.other_parameters) * sixteen
@@ -271,6 +272,21 @@ def _priced(
         head_bytes=float(head),
         other_bytes=float(other),
     )
+
+
+def _head_bytes(architecture: Architecture, precision: Precision, sixteen: Fraction) -> Fraction:
+    """Bytes of the whole head: 16 bits, or the format of the checkpoint's own head where that format is asked for."""
+    quantization = architecture.quantization
+    if (
+        quantization is None
+        or quantization.lm_head_format == "native"
+        or not architecture.lm_head_parameters
+        or not same_family(precision.weights, quantization.weight_format)
+    ):
+        return architecture.lm_head_parameters * sixteen
+    head = MatrixTotals().plus(architecture.vocab_size, architecture.hidden_size, 1)
+    rest = architecture.lm_head_parameters - head.elements
+    return stored_bits(head, weight_coding(quantization.lm_head_format)) / 8 + rest * sixteen
 
 
 def _share(split: Split, group: _FoldedGroup, parallelism: Parallelism) -> Fraction:
@@ -323,32 +339,14 @@ def _padded(bits: Fraction, name: str, part: _Part, totals: MatrixTotals, pad_co
     return bits * (-(-width // pad_columns) * pad_columns) / width
 
 
-_FAMILIES = {
-    "fp8": "fp8",
-    "fp8_block": "fp8",
-    "fp8_channel": "fp8",
-    "int4": "int4",
-    "int4_g32": "int4",
-    "int4_g64": "int4",
-    "int4_g32_symmetric": "int4",
-    "int4_g128_symmetric": "int4",
-    "gptq": "int4",
-    "gptq_int8": "int8",
-    "int8": "int8",
-    "int8_bnb": "int8",
-    "nf4": "nf4",
-    "nf4_double": "nf4",
-}
-
-
 def own_weight_format(architecture: Architecture) -> str | None:
     """The name of the format of a model's own files; None where its config states no quantisation."""
     quantization = architecture.quantization
     if quantization is None or quantization.weight_format == "native":
         return None
-    return _FAMILIES.get(quantization.weight_format, quantization.weight_format)
+    return coding_family(quantization.weight_format)
 
 
 def same_family(asked: str, stored: str) -> bool:
     """Whether a checkpoint's format is a kind of the format asked for (fp8_block is fp8)."""
-    return _FAMILIES.get(asked, asked) == _FAMILIES.get(stored, stored)
+    return coding_family(asked) == coding_family(stored)
