@@ -28,6 +28,7 @@ FIGURES = (
 )
 _V4 = "K and V of DeepSeek V4 are one vector: the figure there counts it twice for a token, once for the window's cap"
 _STEP = "the count there took the class default vocabulary (128,815) where the file says 128,896; no cache was built"
+_KIMI = "the count there left out tower and projector (471,143,920), which the page's 554.32 GiB hold"
 # What is read otherwise than the answer on purpose, by model and figure ("*": all), with the reason.
 ON_PURPOSE: dict[str, tuple[tuple[str, ...], str]] = {
     "deepseek-v4-flash": (("window_bytes_per_token_bf16",), _V4),
@@ -35,6 +36,7 @@ ON_PURPOSE: dict[str, tuple[tuple[str, ...], str]] = {
     "deepseek-v4-flash-nvfp4": (("window_bytes_per_token_bf16",), _V4),
     "deepseek-v4-pro-nvfp4": (("window_bytes_per_token_bf16",), _V4),
     "step-3.7-flash": (FIGURES, _STEP),
+    "kimi-k2.5": (("total_params",), _KIMI),
 }
 
 

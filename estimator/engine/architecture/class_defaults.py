@@ -15,14 +15,27 @@ afmoe vocab_size=200192 hidden_size=2048 intermediate_size=6144 moe_intermediate
     num_experts=64 num_experts_per_tok=6 num_shared_experts=2 global_attn_every_n_layers=4 sliding_window=1024
 apertus vocab_size=131072 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=65536 tie_word_embeddings=false
+apertus1p5_text vocab_size=266752 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32
+    num_attention_heads=32 max_position_embeddings=65536 tie_word_embeddings=false
 aquila tie_word_embeddings=false
 arcee vocab_size=32000 hidden_size=2560 intermediate_size=18432 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=4096 tie_word_embeddings=false
+aria_text vocab_size=32000 hidden_size=4096 intermediate_size=4096 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false moe_num_experts=8
+    moe_topk=2 moe_num_shared_experts=2
+axk1 vocab_size=163840 hidden_size=7168 intermediate_size=18432 moe_intermediate_size=2048 num_hidden_layers=61
+    num_attention_heads=64 num_key_value_heads=64 head_dim=64 max_position_embeddings=32768
+    tie_word_embeddings=false num_experts_per_tok=8 kv_lora_rank=512 q_lora_rank=1536 qk_nope_head_dim=128
+    qk_rope_head_dim=64 v_head_dim=128 n_routed_experts=192 n_shared_experts=1 first_k_dense_replace=1
 aya_vision tie_word_embeddings=true
 baichuan tie_word_embeddings=false
+bailing_moe tie_word_embeddings=false
+bailing_moe_v2 tie_word_embeddings=false
 bamba vocab_size=128000 tie_word_embeddings=false hidden_size=4096 intermediate_size=14336 num_hidden_layers=32
     num_attention_heads=32 num_key_value_heads=8 max_position_embeddings=262144 mamba_n_heads=128 mamba_d_head=auto
     mamba_n_groups=1 mamba_d_state=256 mamba_d_conv=4 mamba_expand=2 mamba_conv_bias=true
+biogpt vocab_size=42384 hidden_size=1024 intermediate_size=4096 num_hidden_layers=24 num_attention_heads=16
+    max_position_embeddings=1024 tie_word_embeddings=true
 bitnet vocab_size=128256 hidden_size=2560 intermediate_size=6912 num_hidden_layers=30 num_attention_heads=20
     num_key_value_heads=5 max_position_embeddings=2048 tie_word_embeddings=false
 bloom vocab_size=250880 hidden_size=64 n_layer=2 n_head=8 tie_word_embeddings=true
@@ -104,6 +117,9 @@ gemma4 tie_word_embeddings=true
 gemma4_text vocab_size=262144 hidden_size=2304 intermediate_size=9216 num_hidden_layers=30 num_attention_heads=8
     num_key_value_heads=4 head_dim=256 max_position_embeddings=131072 tie_word_embeddings=true sliding_window=512
     vocab_size_per_layer_input=262144 hidden_size_per_layer_input=256 num_kv_shared_layers=0
+gemma4_unified_text vocab_size=262144 hidden_size=2304 intermediate_size=9216 num_hidden_layers=30
+    num_attention_heads=8 num_key_value_heads=4 head_dim=256 max_position_embeddings=262144 tie_word_embeddings=true
+    sliding_window=1024
 glm vocab_size=151552 hidden_size=4096 intermediate_size=13696 num_hidden_layers=40 num_attention_heads=32
     num_key_value_heads=2 head_dim=128 max_position_embeddings=131072 tie_word_embeddings=false attention_bias=true
 glm4 vocab_size=151552 hidden_size=4096 intermediate_size=13696 num_hidden_layers=40 num_attention_heads=32
@@ -129,6 +145,8 @@ glm_moe_dsa vocab_size=154880 hidden_size=6144 intermediate_size=12288 moe_inter
     kv_lora_rank=512 q_lora_rank=2048 qk_rope_head_dim=64 v_head_dim=256 qk_nope_head_dim=192 num_experts_per_tok=8
     max_position_embeddings=202752 tie_word_embeddings=false index_topk=2048 index_head_dim=128 index_n_heads=32
     head_dim=64 first_k_dense_replace=3
+glm_ocr_text vocab_size=59392 hidden_size=1024 intermediate_size=4096 num_hidden_layers=16 num_attention_heads=16
+    num_key_value_heads=8 max_position_embeddings=131072
 gpt-sw3 vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 tie_word_embeddings=true
 gpt2 vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 tie_word_embeddings=true
 gpt_bigcode vocab_size=50257 n_positions=1024 n_embd=768 n_layer=12 n_head=12 multi_query=true
@@ -147,6 +165,9 @@ granite_swa vocab_size=100352 hidden_size=2560 intermediate_size=8192 num_hidden
     num_key_value_heads=4 max_position_embeddings=8192 tie_word_embeddings=true sliding_window=128
 granitemoe vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false num_local_experts=8 num_experts_per_tok=2
+granitemoe_swa vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
+    max_position_embeddings=2048 tie_word_embeddings=false sliding_window=128
+    num_local_experts=8 num_experts_per_tok=2 shared_intermediate_size=0
 granitemoehybrid vocab_size=32000 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32
     num_attention_heads=32 max_position_embeddings=2048 tie_word_embeddings=false num_local_experts=8
     num_experts_per_tok=2 shared_intermediate_size=1024 mamba_n_heads=128 mamba_n_groups=1 mamba_d_state=256
@@ -260,7 +281,11 @@ mistral4 vocab_size=131072 hidden_size=4096 intermediate_size=12288 moe_intermed
 mixtral vocab_size=32000 hidden_size=4096 intermediate_size=14336 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false num_experts_per_tok=2
     num_local_experts=8
+mllama_text_model vocab_size=128256 hidden_size=4096 intermediate_size=14336 num_hidden_layers=40
+    num_attention_heads=32 num_key_value_heads=8 max_position_embeddings=131072 tie_word_embeddings=false
 mpt d_model=2048 n_heads=16 n_layers=24 expansion_ratio=4 max_seq_len=2048 vocab_size=50368 tie_word_embeddings=true
+nanochat vocab_size=50304 hidden_size=768 intermediate_size=8192 num_hidden_layers=12 num_attention_heads=6
+    max_position_embeddings=2048 tie_word_embeddings=false
 nemotron vocab_size=256000 hidden_size=6144 intermediate_size=24576 num_hidden_layers=32 num_attention_heads=48
     max_position_embeddings=4096 tie_word_embeddings=false
 nemotron_h vocab_size=131072 hidden_size=4096 tie_word_embeddings=false num_attention_heads=32 num_key_value_heads=8
@@ -274,13 +299,21 @@ olmo2 vocab_size=50304 hidden_size=4096 intermediate_size=11008 num_hidden_layer
     max_position_embeddings=2048 tie_word_embeddings=false
 olmo3 vocab_size=50304 hidden_size=4096 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false sliding_window=4096
+olmo_hybrid vocab_size=100352 hidden_size=3840 intermediate_size=11008 num_hidden_layers=32 num_attention_heads=30
+    max_position_embeddings=65536 tie_word_embeddings=false linear_num_key_heads=30
+    linear_num_value_heads=30 linear_key_head_dim=96 linear_value_head_dim=192 linear_conv_kernel_dim=4
 olmoe vocab_size=50304 hidden_size=2048 intermediate_size=2048 num_hidden_layers=16 num_attention_heads=16
     max_position_embeddings=4096 tie_word_embeddings=false num_experts_per_tok=8 num_experts=64
 opt vocab_size=50272 hidden_size=768 num_hidden_layers=12 ffn_dim=3072 max_position_embeddings=2048
     do_layer_norm_before=true num_attention_heads=12 enable_bias=true layer_norm_elementwise_affine=true
     tie_word_embeddings=true
 orion tie_word_embeddings=false
+paddleocr_vl_text vocab_size=103424 hidden_size=1024 intermediate_size=3072 num_hidden_layers=18
+    num_attention_heads=16 num_key_value_heads=2 head_dim=128 max_position_embeddings=131072
+    tie_word_embeddings=true
 paligemma vocab_size=257152 hidden_size=2048 tie_word_embeddings=true
+persimmon vocab_size=262144 hidden_size=4096 intermediate_size=16384 num_hidden_layers=36 num_attention_heads=64
+    max_position_embeddings=16384 tie_word_embeddings=false qk_layernorm=true
 phi vocab_size=51200 hidden_size=2048 intermediate_size=8192 num_hidden_layers=24 num_attention_heads=32
     max_position_embeddings=2048 tie_word_embeddings=false
 phi-msft vocab_size=51200 hidden_size=2048 intermediate_size=8192 num_hidden_layers=24 num_attention_heads=32
@@ -296,6 +329,8 @@ qwen tie_word_embeddings=false
 qwen2 vocab_size=151936 hidden_size=4096 intermediate_size=22016 num_hidden_layers=32 num_attention_heads=32
     num_key_value_heads=32 max_position_embeddings=32768 tie_word_embeddings=false sliding_window=4096
     max_window_layers=28
+qwen2_5_omni_text vocab_size=152064 hidden_size=3584 intermediate_size=18944 num_hidden_layers=28
+    num_attention_heads=28 num_key_value_heads=4 max_position_embeddings=32768 tie_word_embeddings=false
 qwen2_5_vl tie_word_embeddings=false
 qwen2_5_vl_text vocab_size=152064 hidden_size=8192 intermediate_size=29568 num_hidden_layers=80
     num_attention_heads=64 num_key_value_heads=8 max_position_embeddings=32768 sliding_window=4096
@@ -361,6 +396,8 @@ step3p5 vocab_size=128815 hidden_size=4096 intermediate_size=11264 num_hidden_la
     share_expert_dim=1280
 vaultgemma vocab_size=256000 hidden_size=2304 intermediate_size=9216 num_hidden_layers=26 num_attention_heads=8
     num_key_value_heads=4 head_dim=256 max_position_embeddings=8192 tie_word_embeddings=true sliding_window=4096
+xglm vocab_size=256008 d_model=1024 ffn_dim=4096 num_layers=24 attention_heads=16 max_position_embeddings=2048
+    tie_word_embeddings=true
 xverse tie_word_embeddings=false
 yi tie_word_embeddings=false
 youtu vocab_size=128256 hidden_size=2048 intermediate_size=6144 num_hidden_layers=32 num_attention_heads=16

@@ -8,7 +8,7 @@ from typing import Any
 from estimator.engine.architecture.class_defaults import class_defaults
 from estimator.engine.architecture.families import READERS
 from estimator.engine.architecture.fields import Fields
-from estimator.engine.architecture.nesting import NESTED_KEYS, SAME_AS, TEXT_PART
+from estimator.engine.architecture.nesting import NESTED_KEYS, OUTER_KEY, SAME_AS, TEXT_PART
 from estimator.engine.architecture.prediction import with_mtp
 from estimator.engine.architecture.quantization_config import read_quantization
 from estimator.engine.architecture.shape import HIDDEN, LAYERS
@@ -54,12 +54,12 @@ def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architec
             raise unknown_architecture(outer_type or model_type)
         warnings.append(f"model_type {outer_type or 'missing'!r} is unknown: read generically by the llama rule")
         rule_type, reader = "llama", READERS["llama"]
-    fields = Fields(_merged(config, text), class_defaults(model_type, rule_type), path)
+    fields = Fields(_merged(_with_towers(config), text), class_defaults(model_type, rule_type), path)
     architecture = reader(fields)
     _require_dimensions(fields)
     warnings += _default_warnings(fields)
     architecture = with_mtp(fields, architecture)
-    vision, notes = vision_parameters(Fields(config, {}), outer_type, rule_type, architecture.hidden_size)
+    vision, notes = vision_parameters(Fields(_with_towers(config), {}), outer_type, rule_type, architecture.hidden_size)
     architecture = replace(
         architecture,
         model_type=outer_type or model_type,
@@ -68,6 +68,12 @@ def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architec
         warnings=(*architecture.warnings, *warnings, *notes, *_window_warnings(architecture)),
     )
     return read_quantization(config, text, architecture)
+
+
+def _with_towers(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The mapping that holds the towers: those of the thinker stand beside the talker's parts."""
+    thinker = config.get(OUTER_KEY)
+    return {**config, **thinker} if isinstance(thinker, Mapping) else config
 
 
 def unknown_architecture(model_type: str) -> UnknownArchitectureError:
@@ -81,14 +87,22 @@ def unknown_architecture(model_type: str) -> UnknownArchitectureError:
 
 def _text_part(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     """The mapping that holds the language model's dimensions, and its path."""
+    path = "config"
+    inner = config
+    if config.get(OUTER_KEY) is not None:
+        inner, path = _object(config, OUTER_KEY, path)
     for key in NESTED_KEYS:
-        nested = config.get(key)
-        if nested is None:
-            continue
-        if not isinstance(nested, Mapping):
-            raise InvalidInputError(f"{key} must be an object", field=f"config.{key}")
-        return nested, f"config.{key}"
-    return config, "config"
+        if inner.get(key) is not None:
+            return _object(inner, key, path)
+    return inner, path
+
+
+def _object(config: Mapping[str, Any], key: str, path: str) -> tuple[Mapping[str, Any], str]:
+    """The mapping under a key, and its path."""
+    nested = config[key]
+    if not isinstance(nested, Mapping):
+        raise InvalidInputError(f"{key} must be an object", field=f"{path}.{key}")
+    return nested, f"{path}.{key}"
 
 
 def _model_type(config: Mapping[str, Any], path: str) -> str:
@@ -128,7 +142,7 @@ def _merged(config: Mapping[str, Any], text: Mapping[str, Any]) -> Mapping[str, 
     Mistral Small 3 stores its head although the outer default says tied.)
     """
     tie = config.get("tie_word_embeddings")
-    if text is config or tie is None:
+    if tie is None or text.get("tie_word_embeddings") is tie:
         return text
     return {**text, "tie_word_embeddings": tie}
 

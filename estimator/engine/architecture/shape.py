@@ -7,7 +7,7 @@ from estimator.engine.architecture.fields import MAX_COUNT, MAX_LAYERS, MAX_TOKE
 from estimator.engine.architecture.spec import AttentionKind
 
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads")
 HIDDEN = ("hidden_size", "n_embd", "n_embed", "d_model")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_attention_groups")
 MLP_WIDTH = ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size")

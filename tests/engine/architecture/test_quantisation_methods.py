@@ -195,7 +195,9 @@ def test_the_head_of_an_exl2_file_has_its_own_bits() -> None:
 
 def test_the_format_of_most_elements_is_the_files_own() -> None:
     layers = {
-        f"model.layers.{index}.mlp.{name}_proj": {"quant_algo": "NVFP4"} for index in (0, 1) for name in ("gate", "up", "down")
+        f"model.layers.{index}.mlp.{name}_proj": {"quant_algo": "NVFP4"}
+        for index in (0, 1)
+        for name in ("gate", "up", "down")
     }
     layers |= {
         f"model.layers.{index}.self_attn.{name}_proj": {"quant_algo": "FP8"} for index in (0, 1) for name in "qkvo"

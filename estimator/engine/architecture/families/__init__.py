@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from estimator.engine.architecture.families.cross_attention import cross_attention_readers
 from estimator.engine.architecture.families.deepseek_v4 import deepseek_v4_readers
 from estimator.engine.architecture.families.dense import dense_readers
 from estimator.engine.architecture.families.gemma_nano import gemma_nano_readers
@@ -28,4 +29,5 @@ READERS: dict[str, Callable[[Fields], Architecture]] = {
     **mamba_hybrid_readers(),
     **search_readers(),
     **listed_expert_readers(),
+    **cross_attention_readers(),
 }

@@ -27,6 +27,14 @@ _PHI = StandardRule(
     qk_norm_width=2,
     lm_head_bias=True,
 )
+_APERTUS = StandardRule(
+    qkv_bias="attention_bias",
+    out_bias="attention_bias",
+    mlp_bias="mlp_bias",
+    gated=False,
+    qk_norm="head",
+    activation_scalars=2,
+)
 _GEMMA2 = StandardRule(
     qkv_bias="attention_bias", out_bias="attention_bias", norms=4, window="interval", window_interval=2
 )
@@ -58,14 +66,8 @@ DENSE_RULES: Mapping[str, StandardRule] = {
     "smollm3": StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", window="upper"),
     "arcee": StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", gated=False),
     # its activation has two learned scalars a layer
-    "apertus": StandardRule(
-        qkv_bias="attention_bias",
-        out_bias="attention_bias",
-        mlp_bias="mlp_bias",
-        gated=False,
-        qk_norm="head",
-        activation_scalars=2,
-    ),
+    "apertus": _APERTUS,
+    "apertus1p5_text": _APERTUS,
     "helium": StandardRule(qkv_bias="attention_bias", mlp_bias="mlp_bias"),
     "minicpm": StandardRule(
         qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", always_tied=True
@@ -89,6 +91,31 @@ DENSE_RULES: Mapping[str, StandardRule] = {
     "chatglm": StandardRule(qkv_bias="add_qkv_bias", out_bias="add_bias_linear", mlp_bias="add_bias_linear"),
     "glm": StandardRule(qkv_bias="attention_bias"),
     "glm4": StandardRule(qkv_bias="attention_bias", norms=4),
+    # biases of queries, keys and values whatever the file says
+    "glm4v_text": StandardRule(qkv_bias=True, norms=4),
+    "glm_ocr_text": StandardRule(norms=4),
+    "biogpt": StandardRule(
+        qkv_bias=True,
+        out_bias=True,
+        mlp_bias=True,
+        gated=False,
+        norm_width=2,
+        positions="max_position_embeddings",
+        position_offset=2,
+    ),
+    "xglm": StandardRule(qkv_bias=True, out_bias=True, mlp_bias=True, gated=False, norm_width=2),
+    "persimmon": StandardRule(
+        qkv_bias=True,
+        out_bias=True,
+        mlp_bias=True,
+        gated=False,
+        norm_width=2,
+        qk_norm="head",
+        qk_norm_if="qk_layernorm",
+        qk_norm_width=2,
+    ),
+    # it normalises without parameters
+    "nanochat": StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", gated=False, norm_width=0),
     "cohere": StandardRule(
         qkv_bias="attention_bias", out_bias="attention_bias", norms=1, qk_norm="per_head", qk_norm_if="use_qk_norm"
     ),

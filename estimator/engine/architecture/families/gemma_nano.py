@@ -162,4 +162,4 @@ def _add_gemma_experts(layer: LayerBuilder, fields: Fields, hidden: int) -> None
 
 def gemma_nano_readers() -> dict[str, Callable[[Fields], Architecture]]:
     """Text parts of Gemma 3n and Gemma 4."""
-    return {"gemma3n_text": read_gemma3n, "gemma4_text": read_gemma4}
+    return {"gemma3n_text": read_gemma3n, "gemma4_text": read_gemma4, "gemma4_unified_text": read_gemma4}

@@ -142,6 +142,8 @@ def read_latent_model(fields: Fields, *, family: str, sparse_attention: bool = F
         layer.attention = attention
         if is_sparse:
             add_moe(layer, fields, moe, size.hidden)
+            # A.X K1 normalises what its experts give
+            layer.norms += size.hidden if family == "axk1" else 0
         else:
             add_dense(layer, size.hidden, fields.whole("intermediate_size"), bias=mlp_bias)
         groups.append(layer.group(1))
@@ -213,7 +215,17 @@ def read_longcat(fields: Fields) -> Architecture:
 
 def latent_readers() -> dict[str, Callable[[Fields], Architecture]]:
     """A reader for each latent model type."""
-    plain = ("deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite", "minicpm3", "mistral4", "youtu", "sarvam_mla")
+    plain = (
+        "deepseek_v2",
+        "deepseek_v3",
+        "kimi_k2",
+        "glm4_moe_lite",
+        "minicpm3",
+        "mistral4",
+        "youtu",
+        "sarvam_mla",
+        "axk1",
+    )
     indexed = ("deepseek_v32", "glm_moe_dsa")
     return {
         **{name: partial(read_latent_model, family=name) for name in plain},

@@ -91,6 +91,37 @@ def read_qwen_hybrid(fields: Fields, *, family: str, fused: bool, experts: bool)
     return finish(fields, _RULE, shape, layer_groups, order, family=family)
 
 
+def read_olmo_hybrid(fields: Fields) -> Architecture:
+    """OLMo hybrid: gated delta nets, every fourth layer full attention with norms of the whole projections."""
+    shape = read_shape(fields)
+    linear = linear_layers(fields, shape.layers)
+    if linear is None:
+        linear = [(layer + 1) % 4 != 0 for layer in range(shape.layers)]
+    bias = fields.flag("attention_bias")
+    net = DeltaNet(
+        key_heads=fields.whole("linear_num_key_heads", high=MAX_COUNT),
+        value_heads=fields.whole("linear_num_value_heads", high=MAX_COUNT),
+        key_dim=fields.whole("linear_key_head_dim"),
+        value_dim=fields.whole("linear_value_head_dim"),
+        kernel=fields.whole("linear_conv_kernel_dim", high=1024),
+        fused=False,
+    )
+
+    def group(is_linear: bool) -> LayerGroup:
+        layer = LayerBuilder()
+        if is_linear:
+            add_delta_net(layer, fields, shape.hidden, net)
+        else:
+            add_attention(layer, full_attention(shape), shape.hidden, qkv_bias=bias, out_bias=bias)
+            layer.norms += (shape.heads + shape.kv_heads) * shape.head_dim
+        layer.norms += 2 * shape.hidden
+        add_dense(layer, shape.hidden, fields.whole("intermediate_size"))
+        return layer.group(1)
+
+    layer_groups, order = collect(linear, [group(flag) for flag in dict.fromkeys(linear)])
+    return finish(fields, _RULE, shape, layer_groups, order, family="olmo_hybrid")
+
+
 def read_minimax(fields: Fields) -> Architecture:
     """MiniMax Text-01 and M1: lightning attention, full attention on some layers, experts everywhere."""
     shape = read_shape(fields)
@@ -238,6 +269,7 @@ def linear_hybrid_readers() -> dict[str, Callable[[Fields], Architecture]]:
         "qwen3_next": lambda fields: read_qwen_hybrid(fields, family="qwen3_next", fused=True, experts=True),
         "qwen3_5_text": lambda fields: read_qwen_hybrid(fields, family="qwen3_5_text", fused=False, experts=False),
         "qwen3_5_moe_text": lambda f: read_qwen_hybrid(f, family="qwen3_5_moe_text", fused=False, experts=True),
+        "olmo_hybrid": read_olmo_hybrid,
         "minimax": read_minimax,
         "minimax_m1": read_minimax,
         "lfm2": lambda fields: read_lfm2(fields, experts=False),

@@ -55,6 +55,16 @@ _GLM4_MOE = StandardRule(
     moe=MoeRule(shared="experts", sparse_layers=sparse_after_first),
 )
 
+# Ling and Ring: head norms since version 2
+_BAILING = StandardRule(
+    qkv_bias="use_qkv_bias",
+    out_bias="use_bias",
+    mlp_bias="use_bias",
+    qk_norm="head",
+    qk_norm_if="use_qk_norm",
+    moe=MoeRule(shared="experts", shared_key="num_shared_experts", sparse_layers=sparse_after_first),
+)
+
 MIXTURE_RULES: Mapping[str, StandardRule] = {
     "mixtral": StandardRule(window="all", moe=MoeRule(width=("intermediate_size",), prefix="block_sparse_moe")),
     "qwen2_moe": StandardRule(
@@ -99,6 +109,32 @@ MIXTURE_RULES: Mapping[str, StandardRule] = {
         out_bias="attention_bias",
         moe=MoeRule(width=("intermediate_size",), prefix="block_sparse_moe"),
     ),
+    "granitemoe_swa": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        sinks=True,
+        window="leading",
+        window_interval=4,
+        moe=MoeRule(
+            width=("intermediate_size",),
+            shared="width",
+            shared_key="shared_intermediate_size",
+            prefix="block_sparse_moe",
+        ),
+    ),
+    "aria_text": StandardRule(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        moe=MoeRule(
+            width=("intermediate_size",),
+            shared="experts",
+            shared_key="moe_num_shared_experts",
+            shared_bias="mlp_bias",
+            router="router",
+        ),
+    ),
+    "bailing_moe": _BAILING,
+    "bailing_moe_v2": _BAILING,
     "granitemoeshared": StandardRule(
         qkv_bias="attention_bias",
         out_bias="attention_bias",

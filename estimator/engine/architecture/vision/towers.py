@@ -1,4 +1,4 @@
-"""Parameters of vision towers and their projectors, by the outer model_type; what has no rule is said, not guessed.
+"""Vision towers that belong to one family of models each, with their projectors.
 
 Source: the reference model classes (transformers 5.24, 2026-11), class defaults for keys a file omits.
 """
@@ -6,36 +6,19 @@ Source: the reference model classes (transformers 5.24, 2026-11), class defaults
 from collections.abc import Callable, Mapping
 
 from estimator.engine.architecture.fields import MAX_LAYERS, Fields
-
-Defaults = Mapping[str, int | float | bool | str]
-
-
-def _linear(inputs: int, outputs: int, *, bias: bool = True) -> int:
-    return inputs * outputs + (outputs if bias else 0)
-
-
-def _siglip(vision: Fields) -> tuple[int, int]:
-    """SigLIP encoder: patches, positions, pre-norm blocks, a last norm; returns its parameters and width."""
-    width = vision.whole("hidden_size")
-    patch = vision.whole("patch_size", high=4096)
-    patches = (vision.whole("image_size", high=65_536) // patch) ** 2
-    mlp = vision.whole("intermediate_size")
-    channels = vision.whole("num_channels", high=64)
-    block = 4 * _linear(width, width) + _linear(width, mlp) + _linear(mlp, width) + 4 * width
-    layers = vision.whole("num_hidden_layers", high=MAX_LAYERS)
-    return _linear(channels * patch * patch, width) + patches * width + layers * block + 2 * width, width
+from estimator.engine.architecture.vision.blocks import SIGLIP, Defaults, linear, pixtral, siglip
 
 
 def gemma3_tower(vision: Fields, hidden: int) -> int:
     """SigLIP with one projection and a norm."""
-    tower, width = _siglip(vision)
+    tower, width = siglip(vision)
     return tower + width * hidden + width
 
 
 def _qwen_patches(vision: Fields, width: int, *, bias: bool) -> int:
     patch = vision.whole("patch_size", high=4096)
     inputs = vision.whole("in_channels", high=64) * vision.whole("temporal_patch_size", high=64) * patch * patch
-    return _linear(inputs, width, bias=bias)
+    return linear(inputs, width, bias=bias)
 
 
 def qwen3_vl_tower(vision: Fields, hidden: int) -> int:
@@ -45,8 +28,8 @@ def qwen3_vl_tower(vision: Fields, hidden: int) -> int:
     merged = width * vision.whole("spatial_merge_size", high=64) ** 2
     out = vision.whole("out_hidden_size", default=hidden)
     levels = len(vision.sequence("deepstack_visual_indexes") or ())
-    block = _linear(width, 3 * width) + _linear(width, width) + _linear(width, mlp) + _linear(mlp, width) + 4 * width
-    merger = _linear(merged, merged) + _linear(merged, out)
+    block = linear(width, 3 * width) + linear(width, width) + linear(width, mlp) + linear(mlp, width) + 4 * width
+    merger = linear(merged, merged) + linear(merged, out)
     return (
         _qwen_patches(vision, width, bias=True)
         + vision.whole("num_position_embeddings") * width
@@ -63,11 +46,9 @@ def qwen2_vl_tower(vision: Fields, hidden: int) -> int:
     mlp = vision.whole("mlp_ratio", high=64) * width
     merged = width * vision.whole("spatial_merge_size", high=64) ** 2
     out = vision.whole("hidden_size", default=hidden)
-    block = _linear(width, 3 * width) + _linear(width, width) + _linear(width, mlp) + _linear(mlp, width) + 4 * width
+    block = linear(width, 3 * width) + linear(width, width) + linear(width, mlp) + linear(mlp, width) + 4 * width
     blocks = vision.whole("depth", high=MAX_LAYERS) * block
-    return (
-        _qwen_patches(vision, width, bias=False) + blocks + _linear(merged, merged) + _linear(merged, out) + 2 * width
-    )
+    return _qwen_patches(vision, width, bias=False) + blocks + linear(merged, merged) + linear(merged, out) + 2 * width
 
 
 def qwen2_5_vl_tower(vision: Fields, hidden: int) -> int:
@@ -76,11 +57,9 @@ def qwen2_5_vl_tower(vision: Fields, hidden: int) -> int:
     mlp = vision.whole("intermediate_size")
     merged = width * vision.whole("spatial_merge_size", high=64) ** 2
     out = vision.whole("out_hidden_size", default=hidden)
-    block = (
-        _linear(width, 3 * width) + _linear(width, width) + 2 * _linear(width, mlp) + _linear(mlp, width) + 2 * width
-    )
+    block = linear(width, 3 * width) + linear(width, width) + 2 * linear(width, mlp) + linear(mlp, width) + 2 * width
     blocks = vision.whole("depth", high=MAX_LAYERS) * block
-    return _qwen_patches(vision, width, bias=False) + blocks + _linear(merged, merged) + _linear(merged, out) + width
+    return _qwen_patches(vision, width, bias=False) + blocks + linear(merged, merged) + linear(merged, out) + width
 
 
 def llama4_tower(vision: Fields, hidden: int) -> int:
@@ -89,7 +68,7 @@ def llama4_tower(vision: Fields, hidden: int) -> int:
     patch = vision.whole("patch_size", high=4096)
     positions = (vision.whole("image_size", high=65_536) // patch) ** 2 + 1
     mlp = vision.whole("intermediate_size")
-    block = 4 * _linear(width, width) + _linear(width, mlp) + _linear(mlp, width) + 4 * width
+    block = 4 * linear(width, width) + linear(width, mlp) + linear(mlp, width) + 4 * width
     inner, out = vision.whole("projector_input_dim"), vision.whole("projector_output_dim")
     return (
         vision.whole("num_channels", high=64) * patch * patch * width
@@ -126,38 +105,26 @@ def step_tower(vision: Fields, hidden: int) -> int:
     patch = vision.whole("patch_size", high=4096)
     patches = (vision.whole("image_size", high=65_536) // patch) ** 2
     mlp = int(width * vision.number("mlp_ratio", low=0.1, high=64.0, default=4.0))
-    block = 4 * _linear(width, width) + _linear(width, mlp) + _linear(mlp, width) + 6 * width
+    block = 4 * linear(width, width) + linear(width, mlp) + linear(mlp, width) + 6 * width
     return (
         vision.whole("num_channels", high=64) * patch * patch * width
         + patches * width
         + 2 * width
         + vision.whole("num_hidden_layers", "layers", high=MAX_LAYERS) * block
-        + _linear(9 * width, 2 * width)
-        + _linear(18 * width, 4 * width)
+        + linear(9 * width, 2 * width)
+        + linear(18 * width, 4 * width)
         + 4 * width * hidden
     )
 
 
 def pixtral_tower(vision: Fields, hidden: int) -> int:
-    """Pixtral behind Mistral 3: gated blocks without biases, a 2 × 2 patch merger, a projector of two layers."""
-    width = vision.whole("hidden_size")
-    mlp = vision.whole("intermediate_size")
-    patch = vision.whole("patch_size", high=4096)
-    block = 4 * width * width + 3 * width * mlp + 2 * width
-    merger = width + 4 * width * width
-    projector = width * hidden + hidden * hidden
-    layers = vision.whole("num_hidden_layers", high=MAX_LAYERS)
-    return 3 * patch * patch * width + width + layers * block + merger + projector
+    """Pixtral behind Mistral 3: a 2 × 2 patch merger, a projector of two layers."""
+    tower, width = pixtral(vision)
+    return tower + width + 4 * width * width + width * hidden + hidden * hidden
 
 
-_SIGLIP: Defaults = {
-    "hidden_size": 768,
-    "intermediate_size": 3072,
-    "num_hidden_layers": 12,
-    "num_channels": 3,
-    "image_size": 224,
-    "patch_size": 16,
-}
+# the files leave the pooling head out whether they say so or not: 27,432,406,640 parameters of the 27B
+_GEMMA3: Defaults = {**SIGLIP, "vision_use_head": False}
 _QWEN3: Defaults = {
     "depth": 27,
     "hidden_size": 1152,
@@ -218,7 +185,8 @@ _STEP: Defaults = {
 _PIXTRAL: Defaults = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "patch_size": 16}
 
 TOWERS: Mapping[str, tuple[Callable[[Fields, int], int], Defaults]] = {
-    "gemma3": (gemma3_tower, _SIGLIP),
+    "gemma3": (gemma3_tower, _GEMMA3),
+    "shieldgemma2": (gemma3_tower, _GEMMA3),
     "qwen3_vl": (qwen3_vl_tower, {**_QWEN3, "deepstack_visual_indexes": [8, 16, 24]}),  # type: ignore[dict-item]
     "qwen3_vl_moe": (qwen3_vl_tower, {**_QWEN3, "deepstack_visual_indexes": [8, 16, 24]}),  # type: ignore[dict-item]
     "qwen3_5": (qwen3_vl_tower, _QWEN3),
@@ -230,26 +198,3 @@ TOWERS: Mapping[str, tuple[Callable[[Fields, int], int], Defaults]] = {
     "step3p7": (step_tower, _STEP),
     "mistral3": (pixtral_tower, _PIXTRAL),
 }
-
-
-def vision_parameters(outer: Fields, outer_type: str, rule_type: str, hidden: int) -> tuple[int, tuple[str, ...]]:
-    """Parameters outside the language model, and what to say about parts without a rule.
-
-    Args:
-        outer: the whole config.
-        outer_type: its model_type.
-        rule_type: the model_type whose rule read the text part.
-        hidden: width of the text part.
-
-    Returns:
-        Vision parameters (0 for text models) and warnings.
-    """
-    tower = TOWERS.get(outer_type)
-    has_audio = outer.config.get("audio_config") is not None
-    if tower is None or rule_type == "ministral3":
-        named = [name for name in ("vision_config", "audio_config") if outer.config.get(name) is not None]
-        return 0, (f"parameters of {' and '.join(named)} are not counted: no rule for them",) if named else ()
-    count, defaults = tower
-    vision = outer.sub("vision_config", defaults) or Fields({}, defaults, f"{outer.path}.vision_config")
-    notes = ("parameters of audio_config are not counted: no rule for them",) if has_audio else ()
-    return count(vision, hidden), notes
