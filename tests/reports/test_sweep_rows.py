@@ -37,6 +37,24 @@ GRID = {
 }
 
 
+def test_weights_left_out_are_those_of_each_model(loaded_catalog):
+    """A mixed sweep calls them own; where all models agree the label is the format itself."""
+    mixed = sweep_of(models=["llama-3.1-8b", "gpt-oss-20b"], precisions=[{"kv_cache": "bf16"}], batch_sizes=[8])
+    rows = mixed.rows(0, mixed.total_rows)
+    assert set(values(rows, "precision")) == {"own/bf16"}
+    for model, weights in (("llama-3.1-8b", "bf16"), ("gpt-oss-20b", "mxfp4")):
+        alone = sweep_of(models=[model], precisions=[{"kv_cache": "bf16"}], batch_sizes=[8])
+        named = sweep_of(models=[model], precisions=[{"weights": weights, "kv_cache": "bf16"}], batch_sizes=[8])
+        one, other = (sweep.rows(0, sweep.total_rows) for sweep in (alone, named))
+        assert set(values(one, "precision")) == {f"{weights}/bf16"}
+        held = [
+            value
+            for value, name in zip(values(rows, "weights_bytes"), values(rows, "model"), strict=True)
+            if name == model
+        ]
+        assert values(one, "weights_bytes") == values(other, "weights_bytes") == held
+
+
 @pytest.fixture(scope="module")
 def grid_rows(loaded_catalog):
     sweep = sweep_of(**GRID)

@@ -49,9 +49,9 @@ class ModulePatterns:
             if any(part.isdigit() for part in re.split(r"\D", body)):
                 self.names_layers = True
             return
-        body = _wildcard(pattern)
-        if body is not None:
-            self.bodies.append(body)
+        wild = _wildcard(pattern)
+        if wild is not None:
+            self.bodies.append(wild)
             return
         plain = _strip(pattern)
         self.exact.add(plain)

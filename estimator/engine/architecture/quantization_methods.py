@@ -142,7 +142,7 @@ def _compressed(settings: Settings, method: str, kept: ModulePatterns) -> Scheme
     named = [(_texts(group.get("targets")), _compressed_format(group["weights"])) for group in listed]
     if not named or any(name is None for _, name in named):
         return None
-    notes = ()
+    notes: tuple[str, ...] = ()
     sparsity = settings.get("sparsity_config")
     if isinstance(sparsity, Mapping) and sparsity.get("format") not in (None, "dense"):
         notes = ("sparsity_config: what sparse storage saves is not counted",)
@@ -186,7 +186,7 @@ def _modelopt(settings: Settings, method: str, kept: ModulePatterns) -> Scheme |
             if isinstance(entry, Mapping)
         }
     if not algorithm:
-        weights = next((g["weights"] for g in _groups(settings) if isinstance(g.get("weights"), Mapping)), {})
+        weights: Settings = next((g["weights"] for g in _groups(settings) if isinstance(g.get("weights"), Mapping)), {})
         algorithm = "NVFP4" if weights.get("num_bits") == 4 else "FP8"
     main = "native" if single is not None else modelopt_format(algorithm)
     if single is None and main == "native":
