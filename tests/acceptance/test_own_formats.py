@@ -29,6 +29,7 @@ def test_sizing_and_cost_follow(ask):
     body = {"model": "gpt-oss-20b", "workload": {"input_tokens": 1000, "output_tokens": 200}, "engine": "vllm-0.19"}
     sized = ask("sizing", body | {"demand": {"concurrency": 8}, "candidates": {"gpus": [H100], "tp": [1]}})
     assert [option["precision"] for option in sized["options"]] == ["mxfp4"]
+    assert sized["inputs"]["candidates"]["precisions"] == ["mxfp4"]
     hour = {"price_per_gpu_hour": "2", "currency": "USD", "gpus": 1}
     plain = ask("cost", {"self_hosted": shape("gpt-oss-20b") | hour})
     asked = ask("cost", {"self_hosted": shape("gpt-oss-20b") | hour | {"precision": {"weights": "mxfp4"}}})

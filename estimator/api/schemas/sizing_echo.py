@@ -35,9 +35,18 @@ class CandidatesEcho(ResponsePart):
     """What was chosen from."""
 
     gpus: list[str] = Field(description="Slugs of the GPUs.")
-    precisions: list[str] = Field(description="Formats of the weights.")
+    precisions: list[str] = Field(
+        description="Formats of the weights; what was left out is the format of the model's own files."
+    )
     tp: list[int] = Field(description="Tensor parallel degrees.")
     kv_cache: str = Field(description="Format of the KV cache.")
+
+    @classmethod
+    def of(cls, candidates: Any, plan: Plan | None) -> "CandidatesEcho":
+        """The candidates; formats left out are that of the plan, none where nothing could be planned."""
+        own = [] if plan is None else [plan.precision.weights]
+        formats = own if candidates.precisions is None else candidates.precisions
+        return cls(gpus=candidates.gpus, precisions=formats, tp=candidates.tp, kv_cache=candidates.kv_cache)
 
 
 class SizingBudgetEcho(ResponsePart):
@@ -76,7 +85,7 @@ class SizingInputs(ResponsePart):
             memory=MemoryEcho.model_validate(body.memory) if plan is None else MemoryEcho.of(plan.memory, plan.engine),
             workload=None if plan is None or plan.workload is None else SizingLengthsEcho.model_validate(plan.workload),
             demand=DemandEcho.model_validate(body.demand),
-            candidates=CandidatesEcho.model_validate(body.candidates),
+            candidates=CandidatesEcho.of(body.candidates, plan),
             slo=None if body.slo is None else SloEcho.of(body.slo.service_level(), _mode(body)),
             objective=body.objective,
             gpus_per_node=body.gpus_per_node,
