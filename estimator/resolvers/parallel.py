@@ -3,13 +3,13 @@
 from django.utils.translation import gettext as _
 
 from estimator.engine.architecture import Architecture
-from estimator.engine.architecture.spec import Attention, AttentionKind
+from estimator.engine.architecture.kv_cache import attention_splits_over, splits_over
+from estimator.engine.architecture.spec import Attention
 from estimator.engine.specs import Parallelism
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.plan import ResolvedGpu
 
 _PATH = ("parallelism",)
-_LATENT = (AttentionKind.LATENT, AttentionKind.SPARSE_LATENT, AttentionKind.COMPRESSED)
 
 
 def check_parallelism(parallelism: Parallelism, architecture: Architecture) -> None:
@@ -71,9 +71,7 @@ def _check_heads(tp: int, architecture: Architecture, found: Collector) -> None:
 def _fault(tp: int, attention: Attention) -> str | None:
     if attention.query_heads % tp:
         return _("tp %(tp)s does not divide the %(heads)s query heads.") % {"tp": tp, "heads": attention.query_heads}
-    if attention.kind in _LATENT or not attention.kv_heads:
-        return None
-    if attention.kv_heads % tp and tp % attention.kv_heads:
+    if not attention_splits_over(attention, tp):
         return _("tp %(tp)s neither divides the %(heads)s KV heads nor is a multiple of them.") % {
             "tp": tp,
             "heads": attention.kv_heads,
@@ -83,6 +81,5 @@ def _fault(tp: int, attention: Attention) -> str | None:
 
 def _allowed(architecture: Architecture) -> str:
     """The degrees up to 64 that every layer allows, in words."""
-    kinds = [group.attention for group in architecture.layer_groups if group.attention]
-    degrees = [tp for tp in range(1, 65) if not any(_fault(tp, attention) for attention in kinds)]
+    degrees = [tp for tp in range(1, 65) if splits_over(architecture, tp)]
     return _("Allowed: %(degrees)s.") % {"degrees": ", ".join(map(str, degrees))}

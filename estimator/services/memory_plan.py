@@ -51,6 +51,7 @@ def memory_plan(plan: Plan, *, longest_tokens: int | None = None) -> MemoryPlan:
         overrides=plan.memory,
         longest_tokens=load_of(plan)[1] if longest_tokens is None else longest_tokens,
         stored_weight_bytes=_stored(plan),
+        stored_by_format=tuple((stored.precision, stored.stored_weight_bytes) for stored in plan.model.checkpoints),
         lora=plan.lora,
         mtp_layers_loaded=plan.mtp_layers_loaded,
         draft_weight_bytes=draft_weights,

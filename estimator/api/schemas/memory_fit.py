@@ -1,6 +1,6 @@
 """`estimates/memory-fit/`: whether a model and its load fit, what binds, and what would."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from django.utils.translation import gettext as _
@@ -13,7 +13,7 @@ from estimator.api.schemas.echo import PlanAnswer, plan_parts
 from estimator.api.schemas.memory_notes import memory_not_modelled, memory_notes, memory_warnings
 from estimator.api.schemas.plan import PlanRequest
 from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
-from estimator.engine.memory.suggestions import GpuChoice
+from estimator.engine.memory.suggestions import GpuChoice, Suggestion
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.plan import Plan
 from estimator.services.memory_fit import MemoryEstimate, estimate_memory
@@ -120,8 +120,21 @@ class MemorySuggestion(ResponsePart):
         description="Its new value, as the request takes it; degrees by name for parallelism."
     )
     max_sequences: int = Field(description="Sequences of the length that then fit, count.")
-    max_context_tokens: int = Field(description="Longest length of the asked sequences that then fits, tokens.")
+    max_context_tokens: int | None = Field(
+        description="Longest length of the asked sequences that then fits, tokens; null where nothing grows with it."
+    )
     verdict: str = Field(description="fits or tight.")
+
+    @classmethod
+    def of(cls, suggestion: Suggestion) -> "MemorySuggestion":
+        """The suggestion as it is sent."""
+        return cls(
+            change=suggestion.change,
+            value=dict(suggestion.value) if isinstance(suggestion.value, Mapping) else suggestion.value,
+            max_sequences=suggestion.max_sequences,
+            max_context_tokens=_length(suggestion.max_context_tokens),
+            verdict=suggestion.verdict,
+        )
 
 
 class MemoryFitAnswer(PlanAnswer):
@@ -164,7 +177,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         per_gpu=_ledger(estimate),
         kv_cache=_cache(estimate),
         parameters=ParameterCounts.model_validate(estimate.parameters),
-        suggestions=[MemorySuggestion.model_validate(one) for one in estimate.suggestions],
+        suggestions=[MemorySuggestion.of(one) for one in estimate.suggestions],
         launch_hint=launch_hint(estimate),
     )
 

@@ -111,6 +111,24 @@ class KvLayout:
         return total
 
 
+def attention_splits_over(attention: Attention, tp: int) -> bool:
+    """Whether tensor parallelism can split an attention: whole query heads, and whole or copied KV heads on each rank.
+
+    A latent cache has no KV heads to divide; it is whole on every rank.
+    """
+    if attention.query_heads % tp:
+        return False
+    if attention.kind in (AttentionKind.LATENT, AttentionKind.SPARSE_LATENT, AttentionKind.COMPRESSED):
+        return True
+    return not attention.kv_heads or not attention.kv_heads % tp or not tp % attention.kv_heads
+
+
+def splits_over(architecture: Architecture, tp: int) -> bool:
+    """Whether every attending layer can be split over `tp` ranks."""
+    attending = (group.attention for group in architecture.layer_groups if group.attention is not None)
+    return all(attention_splits_over(attention, tp) for attention in attending)
+
+
 def attention_elements(attention: Attention, tp: int = 1) -> int:
     """Cache elements of one token in one layer on one rank; K and V of ceil(kv_heads / tp) heads, latents whole."""
     if attention.kind in (AttentionKind.LATENT, AttentionKind.SPARSE_LATENT):

@@ -39,8 +39,9 @@ class MemoryPlan:
     """What decides the memory of a replica besides its load.
 
     `memory_bytes` is what the profile counts with (CUDA's figure, or the vendor's for `ideal`); `longest_tokens` the
-    longest sequence the server is to take. `extra_weight_bytes` and `extra_cache_bytes_per_token` are those of a draft
-    model on every rank.
+    longest sequence the server is to take. `stored_weight_bytes` is the checkpoint of the format asked for, and
+    `stored_by_format` what is known of others, for suggestions. `draft_weight_bytes` and `draft_cache_bytes_per_token`
+    are those of a draft model on every rank.
     """
 
     architecture: Architecture
@@ -52,6 +53,7 @@ class MemoryPlan:
     overrides: MemoryOverrides = field(default_factory=MemoryOverrides)
     longest_tokens: int = 1
     stored_weight_bytes: int | None = None
+    stored_by_format: tuple[tuple[str, int], ...] = ()
     lora: Lora | None = None
     mtp_layers_loaded: int = 0
     draft_weight_bytes: float = 0.0

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from estimator.engine.architecture.kv_cache import attention_elements, kv_element_bytes
+from estimator.engine.architecture.kv_cache import attention_elements, kv_element_bytes, splits_over
 from estimator.engine.architecture.spec import Architecture, AttentionKind
 from estimator.engine.memory.fit import MemoryFit, longest_context, memory_fit, shortfall_bytes
 from estimator.engine.memory.ledger import MemoryPlan
@@ -203,7 +203,7 @@ def _add_format(
             precision = replace(plan.precision, weights=name, expert_weights=None, attention_weights=None)
         else:
             precision = replace(plan.precision, kv_cache=name)
-        stored = plan.stored_weight_bytes if field == "kv_cache" else None
+        stored = plan.stored_weight_bytes if field == "kv_cache" else dict(plan.stored_by_format).get(name)
         changed = replace(plan, precision=precision, stored_weight_bytes=stored)
         if _add(found, f"precision.{field}", name, _try(changed, fit.sequences, fit.context_tokens, window)):
             return
@@ -212,11 +212,10 @@ def _add_format(
 def _add_parallel(
     found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None, scale_up_gpus: int
 ) -> None:
-    """The next tp that fits: powers of two that divide the query heads, at most the scale-up domain."""
-    heads = {group.attention.query_heads for group in plan.architecture.layer_groups if group.attention is not None}
+    """The next tp that fits: powers of two that every layer splits over, at most the scale-up domain."""
     tp = plan.parallelism.tp * 2
     while tp <= scale_up_gpus:
-        if all(count % tp == 0 for count in heads):
+        if splits_over(plan.architecture, tp):
             changed = replace(plan, parallelism=replace(plan.parallelism, tp=tp))
             if _add(found, "parallelism.tp", tp, _try(changed, fit.sequences, fit.context_tokens, window)):
                 return
@@ -254,9 +253,8 @@ def _add_nodes(
     found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None, scale_up_gpus: int
 ) -> None:
     """The widest tp of one scale-up domain, and as many pipeline stages as it takes."""
-    heads = {group.attention.query_heads for group in plan.architecture.layer_groups if group.attention is not None}
     tp = plan.parallelism.tp
-    while tp * 2 <= scale_up_gpus and all(count % (tp * 2) == 0 for count in heads):
+    while tp * 2 <= scale_up_gpus and splits_over(plan.architecture, tp * 2):
         tp *= 2
     layers = sum(group.layers for group in plan.architecture.layer_groups)
     for pp in _PIPELINE_STEPS:
