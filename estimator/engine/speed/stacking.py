@@ -38,9 +38,9 @@ def take(stacked: ValueT, index: Any) -> ValueT:
     for spec in fields(stacked):  # type: ignore[arg-type]
         value = getattr(stacked, spec.name)
         if isinstance(value, tuple):
-            taken[spec.name] = tuple(np.take(slot, index, mode="clip") for slot in value)
+            taken[spec.name] = tuple(slot.take(index, mode="clip") for slot in value)
         elif is_dataclass(value):
             taken[spec.name] = take(value, index)
         else:
-            taken[spec.name] = None if value is None else np.take(value, index, mode="clip")
+            taken[spec.name] = None if value is None else value.take(index, mode="clip")
     return type(stacked)(**taken)

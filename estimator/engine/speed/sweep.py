@@ -175,7 +175,10 @@ class Sweep:
         count, block = len(keys), _block_length(keys)
         place = self._place_in_kind[keys[::block]]
         shape = (count // block, block) if 1 < block < count else (count,)
-        gathered = take(self._stacks[combined // len(MODES)], place[:, None] if len(shape) > 1 else place)
+        stacked = self._stacks[combined // len(MODES)]
+        # One key alone, as of a single estimate: its arrays of one entry broadcast as they are.
+        alone = len(place) == 1 and np.count_nonzero(self._kind_of_key == combined // len(MODES)) == 1
+        gathered = stacked if alone else take(stacked, place[:, None] if len(shape) > 1 else place)
         with np.errstate(all="ignore"):
             columns = _columns(gathered, _load(rows.shaped(shape), mode), rows.shaped(shape), kind, mode)
         for name in (*FLOAT_COLUMNS, "saturated", "binding_term", "reason"):
