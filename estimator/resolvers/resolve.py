@@ -15,6 +15,7 @@ from estimator.resolvers.models import model_provenance, resolve_model
 from estimator.resolvers.parallel import check_parallelism, scale_up_warning
 from estimator.resolvers.plan import Plan, Provenance, ResolvedGpu, ResolvedModel
 from estimator.resolvers.precisions import (
+    average_file_warnings,
     check_cache_format,
     check_precision,
     dtypes_used,
@@ -62,6 +63,7 @@ def _assemble(
     with found.part():
         check_cache_format(precision.kv_cache, engine)
     warnings += stored_format_warnings(precision, model)
+    warnings += average_file_warnings(precision, model)
     with found.part():
         _check_mtp(choice, model)
     with found.part():

@@ -55,3 +55,15 @@ def test_fp32_files_are_counted_as_engines_load_them_and_stored_as_they_are(clie
     read = client.post("/api/v1/models/inspect/", {"config": config}, content_type="application/json").json()
     assert (read["checkpoint_format"], read["checkpoint_bytes"]) == ("fp32", 4 * 124_439_808)
     assert (read["weights_format"], read["weights_bytes"]) == ("bf16", 2 * 124_439_808)
+
+
+@pytest.mark.parametrize(("model", "file_bytes", "warned"), [
+    ("llama-3.1-8b", 4_920_739_232, False), ("llama-3.2-1b", 807_694_464, True),
+])  # fmt: skip
+def test_an_average_file_type_is_met_or_its_gap_is_said(ask, model, file_bytes, warned):
+    """Sizes of the published Q4_K_M files."""
+    body = shape(model) | {"engine": "llama.cpp", "precision": {"weights": "q4_k_m", "kv_cache": "fp16"}}
+    answer = ask("memory-fit", body)
+    assert any("token table" in text for text in answer["warnings"]) == warned
+    read = answer["parameters"]["total"] * 4.89 / 8
+    assert (abs(read / file_bytes - 1) < 0.005) != warned
