@@ -271,17 +271,24 @@ def _speculative(result: Throughput) -> SpeculativePart | None:
     )
 
 
+_ROW_FIGURES = (
+    "ttft_s",
+    "tpot_s",
+    "e2e_s",
+    "tokens_per_s_per_user",
+    "tokens_per_s_total",
+    "tokens_per_s_per_gpu",
+    "requests_per_s",
+)
+
+
 def _row(figures: SpeedFigures) -> RowPart:
-    values: dict[str, Any] = {
-        name: _band(figures.expected[name])
-        for name in ("ttft_s", "tpot_s", "tokens_per_s_per_user", "tokens_per_s_total")
-    }
+    values: dict[str, Any] = {name: _band(figures.expected[name]) for name in _ROW_FIGURES}
+    values |= {f"ceiling_{name}": figures.ceiling[name] for name in _ROW_FIGURES}
     return RowPart(
         batch_size=figures.concurrency,
         effective_concurrency=figures.effective_concurrency,
         saturated=figures.saturated,
-        ceiling_tpot_s=figures.ceiling["tpot_s"],
-        ceiling_tokens_per_s_total=figures.ceiling["tokens_per_s_total"],
         binding_term=figures.binding.label if figures.binding is not None else None,
         reason=None if figures.reason is Reason.NONE else figures.reason.label,
         **values,

@@ -156,17 +156,25 @@ class SpeculativePart(ResponsePart):
 
 
 class RowPart(ResponsePart):
-    """One batch size."""
+    """One batch size, with the figures that `ceiling` and `expected` have at its load."""
 
     batch_size: float = Field(description="Concurrency of this row, count.")
     effective_concurrency: float | None = Field(description="Sequences inside the engine, mean count.")
     saturated: bool = Field(description="true: more was asked for than fits.")
+    ceiling_ttft_s: float | None = Field(description="Least time to the first token, seconds.")
     ceiling_tpot_s: float | None = Field(description="Least mean time per token, seconds.")
+    ceiling_e2e_s: float | None = Field(description="Least time to the whole answer, seconds.")
+    ceiling_tokens_per_s_per_user: float | None = Field(description="Most output tokens/s that one request sees.")
     ceiling_tokens_per_s_total: float | None = Field(description="Most output tokens/s of the replica.")
+    ceiling_tokens_per_s_per_gpu: float | None = Field(description="Most output tokens/s of one GPU.")
+    ceiling_requests_per_s: float | None = Field(description="Most requests/s of the replica.")
     ttft_s: Band | None = Field(description="Time to the first token, seconds.")
     tpot_s: Band | None = Field(description="Mean time per output token after the first, seconds.")
+    e2e_s: Band | None = Field(description="Time to the whole answer, seconds.")
     tokens_per_s_per_user: Band | None = Field(description="Output tokens/s that one request sees.")
     tokens_per_s_total: Band | None = Field(description="Output tokens/s of the replica.")
+    tokens_per_s_per_gpu: Band | None = Field(description="Output tokens/s of one GPU.")
+    requests_per_s: Band | None = Field(description="Requests/s of the replica.")
     binding_term: BindingName | None = Field(description="What limits this row; null when nothing fits.")
     reason: ReasonName | None = Field(description="Why figures of the row are null.")
 

@@ -362,3 +362,15 @@ def test_waits_beyond_the_simulated_burstiness_are_called_a_lower_bound(ask):
     beyond = ask(**REAL, workload=load | {"burstiness_cv": 10}).json()
     assert not any("lower bound" in text for text in within["warnings"])
     assert any("lower bound" in text for text in beyond["warnings"])
+
+
+def test_a_row_has_the_figures_of_the_estimate_at_its_batch_size(ask):
+    lengths = {"input_tokens": 1000, "output_tokens": 300}
+    plan = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "precision": {"kv_cache": "bf16"}}
+    row = ask(**plan, workload={**lengths, "concurrency": 1, "batch_sizes": [16]}).json()["rows"][0]
+    alone = ask(**plan, workload={**lengths, "concurrency": 16}).json()
+    names = [name.removeprefix("ceiling_") for name in row if name.startswith("ceiling_")]
+    assert len(names) == 7
+    for name in names:
+        assert row[name] == alone["expected"][name], name
+        assert row[f"ceiling_{name}"] == alone["ceiling"][name], name
