@@ -4,7 +4,7 @@ import re
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.architecture.quantisation import weight_coding
+from estimator.engine.architecture.quantisation import WEIGHT_CODINGS
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.memory.weights import own_weight_format, same_family
 from estimator.engine.specs import EngineProfile, Precision
@@ -109,17 +109,13 @@ def average_file_warnings(precision: Precision, model: ResolvedModel) -> list[st
     llama.cpp stores the table that is also the head in 6 to 8 bits: the Q4_K_M file of Llama 3.2 1B (table 21 % of the
     parameters) has 807,694,464 bytes, 7 % more than the average gives; that of Llama 3.1 8B is met within 0.3 %.
     """
-    totals = model.parameters
-    share = totals.embedding / max(totals.total, 1)
-    if (
-        not weight_coding(precision.weights).whole_model
-        or not model.architecture.tied_embeddings
-        or share < _LARGE_TABLE
-    ):
+    coding, totals = WEIGHT_CODINGS.get(precision.weights), model.parameters
+    share = totals.embedding / max(totals.total, 1) if model.architecture.tied_embeddings else 0.0
+    if coding is None or not coding.whole_model or share < _LARGE_TABLE:
         return []
     text = _(
-        "%(format)s counts the average bits of an 8B model's file; %(share)d %% of this model are its token table, which "
-        "such files store wider: they are several percent larger than counted."
+        "%(format)s counts the average bits of an 8B model's file; %(share)d %% of this model are its token table, "
+        "which such files store wider: they are several percent larger than counted."
     )
     return [text % {"format": precision.weights, "share": round(share * 100)}]
 
