@@ -26,8 +26,9 @@ def find(rows: Path, inputs: dict[str, Any]) -> tuple[dict[str, Any], list[Findi
     with tables.connect(threads=2) as connection:
         connection.execute(
             "CREATE TEMP TABLE every AS SELECT row_index, model, workload, gpu, engine, precision, parallelism, tp, "
-            "gpus, batch_size, offered_requests_per_s AS offered, fits, tokens_per_s_total_mid AS total, "
-            "tokens_per_s_per_user_mid AS per_user, tokens_per_s_per_gpu_mid AS per_gpu, tpot_s_mid AS tpot, "
+            "gpus, batch_size, offered_requests_per_s AS offered, fits, effective_concurrency, "
+            "tokens_per_s_total_mid AS total, tokens_per_s_per_user_mid AS per_user, "
+            "tokens_per_s_per_gpu_mid AS per_gpu, tpot_s_mid AS tpot, "
             "CAST(cost_per_mtok_output_mid AS DOUBLE) AS cost, meets_slo, "
             "coalesce(weights_bytes, 0) + coalesce(kv_cache_bytes, 0) AS held_bytes, "
             "coalesce(utilization, 0) < 1 AS lasts "
@@ -79,7 +80,7 @@ def _cover(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 
 def _largest(_with_slo: bool) -> str:
-    return _ranked("batch_size DESC, total DESC NULLS LAST, row_index", "fits AND batch_size IS NOT NULL")
+    return _ranked("batch_size DESC, total DESC NULLS LAST, row_index", "fits AND effective_concurrency >= batch_size")
 
 
 def _within_slo(_with_slo: bool) -> str:

@@ -21,6 +21,7 @@ class Constraint(StrEnum):
     """What ends the capacity of a replica."""
 
     MEMORY = "memory"
+    MAX_NUM_SEQS = "max_num_seqs"
     TTFT = "ttft"
     TPOT = "tpot"
     E2E = "e2e"
@@ -90,6 +91,7 @@ def largest_load(
     times: dict[Constraint, tuple[Floats, float]],
     e2e_s: Floats,
     think_time_s: float | None,
+    end: Constraint = Constraint.MEMORY,
 ) -> Capacity | None:
     """The largest load of a grid whose times meet their targets; None when not even the first does.
 
@@ -100,9 +102,10 @@ def largest_load(
         e2e_s: Time of a whole request at each, s.
         think_time_s: Pause of a user between answer and next request; with it a replica carries
             X · (think + e2e) users (the interactive response time law).
+        end: What ends the grid: the memory, or the sequences that the engine runs at once.
 
     Returns:
-        The capacity, bound by the target that the next load misses first, or by memory at the end of the grid.
+        The capacity, bound by the target that the next load misses first, or by what ends the grid.
     """
     inside = np.ones(loads.shape, dtype=bool)
     for values, target in times.values():
@@ -110,13 +113,13 @@ def largest_load(
             inside &= values <= target
     if not inside[0]:
         return None
-    end = len(loads) if inside.all() else int(np.argmin(inside))
-    binding = Constraint.MEMORY
-    if end < len(loads):
-        binding = next(name for name, (values, target) in times.items() if not values[end] <= target)
-    last = end - 1
-    best = int(np.argmax(rates[:end]))
-    users = None if think_time_s is None else float(np.max(rates[:end] * (think_time_s + e2e_s[:end])))
+    met = len(loads) if inside.all() else int(np.argmin(inside))
+    binding = end
+    if met < len(loads):
+        binding = next(name for name, (values, target) in times.items() if not values[met] <= target)
+    last = met - 1
+    best = int(np.argmax(rates[:met]))
+    users = None if think_time_s is None else float(np.max(rates[:met] * (think_time_s + e2e_s[:met])))
     return Capacity(concurrency=int(loads[last]), requests_per_s=float(rates[best]), users=users, binding=binding)
 
 

@@ -1,7 +1,7 @@
 """Inputs of the engine other than the model: GPU, precision, parallelism, workload and the serving engine's profile."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from estimator.engine.errors import InvalidInputError
@@ -115,12 +115,11 @@ class ServingConstants:
     launch floor of a prefill, `step_s` and `per_sequence_s` the host time of a step, `ttft0_s` the time before and
     after the first token that is not the GPU's, `burst_weight_w` the share of the requests of a closed loop that arrive
     together at its start (0.1 where a run sends ten requests for each place, the protocol of the measured rows).
-    `memory_reserve_bytes` is taken from the KV budget where no start-up log tells the engine's own figures.
 
     `kv_reserved_share_of_output` is the part of a sequence's output that its place in the cache must hold: 0.5 where
     an engine lets sequences grow and evicts (the mean of those running), 1 where a sequence is admitted only if all of
-    it fits (TensorRT-LLM's default scheduler, GUARANTEED_NO_EVICT). `utilization_of_free_memory`: the utilization is a
-    share of what weights leave (TensorRT-LLM's kv_cache_free_gpu_mem_fraction), not of the whole memory.
+    it fits (TensorRT-LLM's default scheduler, GUARANTEED_NO_EVICT). How much memory the cache gets, and how many
+    sequences and tokens a pass may have, is the memory policy's.
 
     `burst_per_sequence_s`: each other sequence of a closed loop delays a first token by this much besides its prefill
     (requests arrive together, the host admits them one by one). `first_token_steps`: in a closed loop, where a request
@@ -128,7 +127,6 @@ class ServingConstants:
     is handed out, besides its prefill and the rest of the step it meets. `unshared_kv_reads`: 0 where decode attention
     reads a KV head once for all its query heads, 1 where it reads it once for each (kernels of 2023).
 
-    `uniform_window`: False where an engine reads and keeps the whole context although all layers have a window.
     `amd_kernels_of_2024`: AMD GPUs ran the kernels of mid-2024, not today's.
     """
 
@@ -140,30 +138,22 @@ class ServingConstants:
     per_sequence_s: float = 2e-6
     ttft0_s: float = 0.0
     burst_weight_w: float = 0.15
-    max_num_seqs: int = 2048
-    max_batched_tokens: int = 8192
-    memory_utilization: float = 0.9
-    memory_reserve_bytes: float = 3.0 * 2**30
     fp8_prefill_attention: bool = False
     kv_reserved_share_of_output: float = 0.5
-    utilization_of_free_memory: bool = False
     burst_per_sequence_s: float = 0.0
     first_token_steps: float = 0.0
     unshared_kv_reads: float = 0.0
     amd_kernels_of_2024: bool = False
-    uniform_window: bool = True
 
     def __post_init__(self) -> None:
         _check_between("kernel_time_scale", self.kernel_time_scale, above=0.0, to=10.0)
         _check_between("bandwidth_factor", self.bandwidth_factor, above=0.0, to=1.0)
         _check_between("collective_latency_scale", self.collective_latency_scale, above=0.0, to=10.0)
-        _check_between("memory_utilization", self.memory_utilization, above=0.0, to=1.0)
         for name in (
             "prefill_floor_s_per_layer",
             "step_s",
             "per_sequence_s",
             "ttft0_s",
-            "memory_reserve_bytes",
             "burst_per_sequence_s",
             "first_token_steps",
         ):
@@ -171,8 +161,6 @@ class ServingConstants:
         _check_between("kv_reserved_share_of_output", self.kv_reserved_share_of_output, above=-1e-300, to=1.0)
         _check_between("unshared_kv_reads", self.unshared_kv_reads, above=-1e-300, to=1.0)
         _check_between("burst_weight_w", self.burst_weight_w, above=-1e-300, to=1.0)
-        if self.max_num_seqs < 1 or self.max_batched_tokens < 1:
-            raise InvalidInputError("max_num_seqs and max_batched_tokens must be 1 or more", field="max_num_seqs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +211,7 @@ class EngineProfile:
     engine: str
     engine_version: str | None = None
     kind: str
-    memory: MemoryPolicy | None = None
+    memory: MemoryPolicy = field(default_factory=MemoryPolicy)
     ideal: IdealConstants | None = None
     serving: ServingConstants | None = None
     llama_cpp: LlamaCppConstants | None = None

@@ -90,7 +90,7 @@ def check_cache_format(kv_cache: str, engine: EngineProfile) -> None:
     Raises:
         ResolutionError: it cannot (`not_supported`), with the formats it has.
     """
-    known = engine.memory.cache_formats if engine.memory is not None else ()
+    known = engine.memory.cache_formats
     if not known or kv_cache in known:
         return
     found = Collector()

@@ -1,11 +1,13 @@
 """An engine profile fitted to a user's own runs, resolved from a plan; nothing is saved here."""
 
 from collections.abc import Sequence
+from math import ceil
 
 from estimator.engine.calibration.bench_file import BenchRun
 from estimator.engine.calibration.constants import Calibration, CalibrationCase, calibrate
 from estimator.engine.speed.prepared import Key
 from estimator.resolvers.plan import Plan
+from estimator.services.memory_plan import memory_plan
 
 
 def calibrate_plan(plan: Plan, runs: Sequence[BenchRun]) -> Calibration:
@@ -15,17 +17,20 @@ def calibrate_plan(plan: Plan, runs: Sequence[BenchRun]) -> Calibration:
         InvalidInputError: no runs, a profile that cannot be calibrated, or a model that does not fit.
         MissingFigureError: no measured kernels stand for the GPU.
     """
-    key = Key(
+    return calibrate([CalibrationCase(key=_key(plan, run), run=run) for run in runs])
+
+
+def _key(plan: Plan, run: BenchRun) -> Key:
+    """The setting of a run; its memory is that of a server for the run's lengths."""
+    longest = max(ceil(run.input_tokens + run.output_tokens), 1)
+    return Key(
         architecture=plan.model.architecture,
         gpu=plan.gpu.spec,
         engine=plan.engine,
         precision=plan.precision,
         parallelism=plan.parallelism,
-        memory_utilization=plan.memory.utilization,
-        max_num_seqs=plan.memory.max_num_seqs,
-        max_batched_tokens=plan.memory.max_batched_tokens,
+        memory=memory_plan(plan, longest_tokens=longest),
     )
-    return calibrate([CalibrationCase(key=key, run=run) for run in runs])
 
 
 def evidence_of(plan: Plan, calibration: Calibration, runs: Sequence[BenchRun]) -> str:

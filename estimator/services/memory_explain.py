@@ -132,7 +132,10 @@ def _cache_steps(estimate: "MemoryEstimate") -> list[Step]:
         Step.worked(
             name="needed_bytes",
             formula="round(sequences_per_rank · allocated_bytes_per_sequence)",
-            values={"sequences_per_rank": share, "allocated_bytes_per_sequence": fit.bytes_per_sequence},
+            values={
+                "sequences_per_rank": share,
+                "allocated_bytes_per_sequence": fit.rank.allocation.load_bytes(share, fit.context_tokens) / share,
+            },
             value=fit.needed_bytes,
             unit="bytes",
             source="blocks, chunks and windows of the engine on the worst rank",

@@ -4,7 +4,12 @@ from estimator.services.memory_fit import MemoryEstimate
 
 
 def launch_hint(estimate: MemoryEstimate) -> list[str]:
-    """The flags of the plan's engine, in its own names; empty for `ideal` and engines without such flags."""
+    """The flags of the plan's engine, in its own names; empty for `ideal` and engines without such flags.
+
+    Empty too where not one sequence fits: no flags start such a server.
+    """
+    if estimate.fit.max_sequences < 1:
+        return []
     engine = estimate.plan.engine.engine
     if engine == "vllm":
         return _vllm(estimate)

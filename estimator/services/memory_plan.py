@@ -4,7 +4,6 @@ from math import ceil
 
 from estimator.engine.architecture.kv_cache import attention_elements, kv_element_bytes
 from estimator.engine.architecture.spec import Architecture
-from estimator.engine.errors import MissingFigureError
 from estimator.engine.memory.kv_allocation import kv_allocation
 from estimator.engine.memory.ledger import MemoryPlan
 from estimator.engine.memory.policy import MemoryPolicy
@@ -33,13 +32,8 @@ def memory_plan(plan: Plan, *, longest_tokens: int | None = None) -> MemoryPlan:
     Args:
         plan: the resolved plan.
         longest_tokens: longest sequence the server is to take; None takes the length of the load.
-
-    Raises:
-        MissingFigureError: the engine profile has no memory policy.
     """
     policy = plan.engine.memory
-    if policy is None:
-        raise MissingFigureError(f"no memory policy is known for {plan.engine.slug}", field="engine")
     draft_weights, draft_cache = _draft(plan, policy)
     return MemoryPlan(
         architecture=plan.model.architecture,

@@ -10,7 +10,7 @@ from estimator.engine.errors import MissingFigureError
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.sweep import Sweep
 from estimator.resolvers.plan import Plan
-from estimator.services.throughput_plan import cache_budget, prepared_key, rows_of
+from estimator.services.throughput_plan import prepared_key, rows_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def replica_speed(plan: Plan) -> ReplicaSpeed:
     """
     if plan.workload is None:
         raise MissingFigureError("tokens_per_s_output, or a workload to compute it for", field="workload")
-    prepared = prepared_key(plan, cache_budget(plan))
+    prepared = prepared_key(plan)
     columns = Sweep([prepared]).evaluate(rows_of(plan.workload, np.array([float(plan.workload.concurrency)])))
     reason = Reason(int(columns["reason"][0]))
     arriving, stable = plan.workload.requests_per_s, None

@@ -17,7 +17,7 @@ from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.sweep import Sweep
 from estimator.resolvers.plan import Plan
 from estimator.services.throughput_figures import figures_at
-from estimator.services.throughput_plan import cache_budget, prepared_key, rows_of
+from estimator.services.throughput_plan import prepared_key, rows_of
 from estimator.services.throughput_targets import targets_met
 
 GRID = 96
@@ -94,7 +94,7 @@ class Option:
 def size(candidate: Candidate, demand: Demand, slo: ServiceLevel, gpus_per_node: int) -> Option:
     """Size one candidate; a plan the engine cannot evaluate is an option without capacity and with its reason."""
     try:
-        prepared = prepared_key(candidate.plan, cache_budget(candidate.plan))
+        prepared = prepared_key(candidate.plan)
     except EngineError as error:
         return _without(candidate, "not_supported", detail=str(error))
     per_replica = candidate.plan.parallelism.gpus
@@ -110,7 +110,8 @@ def size(candidate: Candidate, demand: Demand, slo: ServiceLevel, gpus_per_node:
         label = "does_not_fit" if reason is Reason.NONE else reason.label
         return _without(candidate, label, basis=str(prepared.basis))
     side = "high" if slo.band_side is BandSide.CONSERVATIVE else "mid"
-    capacity = _closed(sweep, candidate.plan, demand, slo, side, room)
+    end = Constraint.MAX_NUM_SEQS if room >= prepared.cache.engine_sequences else Constraint.MEMORY
+    capacity = _closed(sweep, candidate.plan, demand, slo, side, room=int(room), end=end)
     if demand.requests_per_s_peak is not None and capacity is not None:
         capacity = _open(sweep, candidate.plan, demand, slo, capacity)
     best = {"ttft": float(first[f"ttft_s_{side}"][0]), "tpot": float(first[f"tpot_s_{side}"][0])}
@@ -120,7 +121,7 @@ def size(candidate: Candidate, demand: Demand, slo: ServiceLevel, gpus_per_node:
         "best_ttft_s": best["ttft"] if np.isfinite(best["ttft"]) else None,
         "best_tpot_s": best["tpot"] if np.isfinite(best["tpot"]) else None,
         "max_sequences": int(room),
-        "full_length_sequences": _full_length(sweep, candidate.plan),
+        "full_length_sequences": int(first["full_length_sequences"][0]),
     }
     if capacity is None:
         reason = Reason(int(first["reason"][0]))
@@ -144,16 +145,6 @@ def size(candidate: Candidate, demand: Demand, slo: ServiceLevel, gpus_per_node:
     )
 
 
-def _full_length(sweep: Sweep, plan: Plan) -> int | None:
-    """Sequences that fit when every one of them is as long as it gets, prompt and whole answer."""
-    workload = plan.workload
-    assert workload is not None  # noqa: S101
-    longest = replace(workload, context_tokens=float(workload.input_tokens + workload.output_tokens))
-    columns = sweep.evaluate(rows_of(longest, np.ones(1), mode=WorkloadMode.CLOSED_LOOP))
-    room = float(columns["max_sequences"][0])
-    return int(room) if np.isfinite(room) else None
-
-
 def _without(candidate: Candidate, reason: str, *, detail: str = "", basis: str = "assumption") -> Option:
     return Option(
         candidate=candidate, capacity=None, fleet=None, mean_replicas=None, total_capacity=None, cost_per_month=None,
@@ -162,10 +153,12 @@ def _without(candidate: Candidate, reason: str, *, detail: str = "", basis: str 
     )  # fmt: skip
 
 
-def _closed(sweep: Sweep, plan: Plan, demand: Demand, slo: ServiceLevel, side: str, room: float) -> Capacity | None:
-    """Largest concurrency of a replica within memory and targets, on a grid refined once around the miss."""
+def _closed(
+    sweep: Sweep, plan: Plan, demand: Demand, slo: ServiceLevel, side: str, *, room: int, end: Constraint
+) -> Capacity | None:
+    """Largest concurrency of a replica within its room and targets, on a grid refined once around the miss."""
     assert plan.workload is not None  # noqa: S101
-    low, high = 1.0, float(int(room))
+    low, high = 1.0, float(room)
     found: Capacity | None = None
     for _pass in range(2):
         loads = np.unique(np.round(np.geomspace(low, high, GRID)))
@@ -181,13 +174,13 @@ def _closed(sweep: Sweep, plan: Plan, demand: Demand, slo: ServiceLevel, side: s
         }
         think = demand.think_time_s if demand.users is not None else None
         refined = largest_load(
-            loads, columns[f"requests_per_s_{RATE_SIDE[side]}"], times, columns[f"e2e_s_{side}"], think
+            loads, columns[f"requests_per_s_{RATE_SIDE[side]}"], times, columns[f"e2e_s_{side}"], think, end
         )
         if refined is None:
             return found
         found = refined
         beyond = loads[loads > refined.concurrency]
-        if refined.binding is Constraint.MEMORY or not len(beyond) or beyond[0] - refined.concurrency <= 1:
+        if refined.binding is end or not len(beyond) or beyond[0] - refined.concurrency <= 1:
             return found
         low, high = float(refined.concurrency), float(beyond[0])
     return found

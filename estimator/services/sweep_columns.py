@@ -90,9 +90,25 @@ _KEY = [
 _VERDICT = [
     Column(name="status", kind=_TEXT, unit="", help=_("ok, does_not_fit or unsupported.")),
     Column(name="reason", kind=_TEXT, unit="", help=_("Why a row has no figures.")),
-    Column(name="fits", kind=_BOOL, unit="", help=_("The whole batch fits into memory at once.")),
+    Column(
+        name="fits",
+        kind=_BOOL,
+        unit="",
+        help=_("The KV cache holds the whole batch with its whole answers: feasible of memory-fit."),
+    ),
     Column(name="effective_concurrency", kind=_NUM, unit="sequences", help=_("Sequences that run at once.")),
-    Column(name="max_sequences", kind=_INT, unit="sequences", help=_("Most sequences the KV cache admits.")),
+    Column(
+        name="max_sequences",
+        kind=_INT,
+        unit="sequences",
+        help=_("Most sequences that run at once, with half of their answer in the KV cache on average."),
+    ),
+    Column(
+        name="full_length_sequences",
+        kind=_INT,
+        unit="sequences",
+        help=_("Sequences that the KV cache holds with their whole answer: max_sequences of memory-fit."),
+    ),
     Column(name="binding_term", kind=_TEXT, unit="", help=_("What limits this row.")),
     Column(name="basis", kind=_TEXT, unit="", help=_("calibrated, nearest_family or assumption.")),
 ]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from estimator.engine.codes import MODE_CODES, Binding, Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.memory.ledger import LEDGER_COLUMNS, MemoryPlan, ledger_columns
-from estimator.engine.serving.capacity import stored_bytes_per_sequence
-from estimator.engine.serving.steady_state import context_tokens
+from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.engine.speed.prepared import Basis, PreparedKey
 from estimator.engine.speed.sweep import Rows as EngineRows
 from estimator.engine.speed.sweep import Sweep as EngineSweep
@@ -21,7 +20,7 @@ from estimator.services.memory_plan import memory_plan
 from estimator.services.sweep_axes import Axes
 from estimator.services.sweep_columns import COLUMNS, ColumnKind, Rows, TextValues
 from estimator.services.sweep_workloads import Loads, loads_of, of_batches
-from estimator.services.throughput_plan import cache_budget, prepared_key
+from estimator.services.throughput_plan import prepared_key
 
 Codes = tuple[NDArray[np.int64], ...]
 _KEPT = 20_000
@@ -49,31 +48,43 @@ KEY_NAMES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A folded setting: constants of its speed, and the inputs of its memory ledger where a policy is known."""
+    """A folded setting: constants of its speed, and the inputs of its memory ledger."""
 
     speed: PreparedKey
-    memory: MemoryPlan | None
+    memory: MemoryPlan
 
 
 class SettingCache:
-    """Folded settings of one sweep by their place; bounded, because a sweep may have a hundred thousand."""
+    """Folded settings of one sweep by their place; bounded, because a sweep may have a hundred thousand.
+
+    Where a whole prompt is one pass of the engine, its memory depends on the lengths: such a setting is folded for
+    each workload, every other one once.
+    """
 
     def __init__(self, axes: Axes) -> None:
         self._axes = axes
         self._kept: OrderedDict[int, Setting | str] = OrderedDict()
+        self._by_length = np.array([
+            grows_with_prompt(served.profile.memory, served.memory) for served in axes.engines
+        ])  # fmt: skip
 
-    def get(self, setting: int) -> Setting | str:
-        """The folded setting, or in words why there is none."""
-        found = self._kept.get(setting)
+    def places(self, codes: Codes) -> NDArray[np.int64]:
+        """What rows of these places on the axes share: a number for each setting to fold."""
+        workload = np.where(self._by_length[codes[2]], codes[5], 0)
+        return np.ravel_multi_index((*codes[:5], workload), self._axes.shape)
+
+    def get(self, place: int) -> Setting | str:
+        """The folded setting of a place, or in words why there is none."""
+        found = self._kept.get(place)
         if found is None:
-            found = self._kept[setting] = _fold(self._axes, setting)
+            found = self._kept[place] = _fold(self._axes, place)
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return found
 
 
-def _fold(axes: Axes, setting: int) -> Setting | str:
-    model, gpu, engine, precision, parallel = np.unravel_index(setting, axes.shape[:5])
+def _fold(axes: Axes, place: int) -> Setting | str:
+    model, gpu, engine, precision, parallel, workload = np.unravel_index(place, axes.shape)
     served, asked = axes.engines[engine], axes.precisions[precision]
     profile = served.profile
     gpus = axes.gpus_ideal if profile.kind == "ideal" else axes.gpus
@@ -85,14 +96,12 @@ def _fold(axes: Axes, setting: int) -> Setting | str:
         parallelism=axes.parallelism[parallel],
         memory=served.memory,
         lora=axes.lora,
+        workload=axes.workloads[workload].asked(),
     )
     assumed = not asked.cache_stated or served.memory.utilization is None
     try:
         # The same folding as the endpoint's, so that a row equals the answer to its request.
-        speed = prepared_key(plan, cache_budget(plan), kv_settings_assumed=assumed)
-        longest = max(workload.longest_tokens for workload in axes.workloads)
-        memory = memory_plan(plan, longest_tokens=longest) if profile.memory is not None else None
-        return Setting(speed=speed, memory=memory)
+        return Setting(speed=prepared_key(plan, kv_settings_assumed=assumed), memory=memory_plan(plan))
     except EngineError as error:
         return str(error)
 
@@ -108,8 +117,7 @@ def evaluate(axes: Axes, cache: SettingCache, codes: Codes, loads: Loads, unsupp
         unsupported: −1 where the setting can be evaluated.
     """
     count = len(loads)
-    setting = np.ravel_multi_index(codes[:5], axes.shape[:5])
-    unique, place = np.unique(setting, return_inverse=True)
+    unique, place = np.unique(cache.places(codes), return_inverse=True)
     wanted = np.zeros(len(unique), dtype=bool)
     wanted[place[unsupported < 0]] = True
     found = [cache.get(int(one)) if want else "" for one, want in zip(unique, wanted, strict=True)]
@@ -138,7 +146,7 @@ def evaluate(axes: Axes, cache: SettingCache, codes: Codes, loads: Loads, unsupp
 
 def _reason_texts() -> dict[Reason, Any]:
     return {
-        Reason.DOES_NOT_FIT: _("Weights and one sequence do not fit into the memory."),
+        Reason.DOES_NOT_FIT: _("Weights and one sequence with its whole answer do not fit into the memory."),
         Reason.MISSING_FIGURE: _(
             "No measured kernels stand for this accelerator and engine: only the ceiling is known."
         ),
@@ -177,82 +185,40 @@ def _figures(axes: Axes, settings: list[Setting], key: NDArray[np.int64], codes:
         )
     }
     longest = of_row.pop("longest_tokens")
-    mean = context_tokens(of_row["input_tokens"], of_row["output_tokens"])
-    lengths = _Lengths(
-        longest=longest, mean=np.where(np.isnan(of_row["context_tokens"]), mean, of_row["context_tokens"])
-    )
     modes = np.array([MODE_CODES[workload.mode] for workload in workloads], dtype=np.intp)[codes[5]]
     asked = np.maximum(loads.batch, 1).astype(np.float64)
     rows = EngineRows(key=key, mode=modes, concurrency=asked, requests_per_s=loads.rate, **of_row)
     keys = [setting.speed for setting in settings]
     figures: dict[str, Any] = EngineSweep(keys).evaluate(rows)
-    figures |= _memory(settings, key, lengths, loads.batch, figures)
-    figures["fits"] = asked <= np.nan_to_num(figures["max_sequences"], nan=0.0)
+    figures |= _memory(settings, key, longest, loads.batch, figures)
+    figures["fits"] = asked <= figures["full_length_sequences"]
     bases = np.array([_BASES.index(prepared.basis.value) for prepared in keys], dtype=np.int32)
     figures["basis"] = bases[key]
     return figures
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lengths:
-    """Tokens of a sequence: what it reaches, and the mean while it runs."""
-
-    longest: NDArray[np.float64]
-    mean: NDArray[np.float64]
-
-    def at(self, rows: Any) -> "_Lengths":
-        """The lengths of some rows."""
-        return _Lengths(longest=self.longest[rows], mean=self.mean[rows])
-
-
 def _memory(
-    settings: list[Setting], key: NDArray[np.int64], lengths: _Lengths, batch: NDArray[np.int64], speed: dict[str, Any]
+    settings: list[Setting],
+    key: NDArray[np.int64],
+    longest: NDArray[np.float64],
+    batch: NDArray[np.int64],
+    speed: dict[str, Any],
 ) -> dict[str, NDArray[np.float64]]:
     """The ledger of the worst rank at the whole length of every sequence, as the memory-fit endpoint counts it.
 
     Where the mode sets the batch, the ledger is that of the sequences that run at once on the mean, rounded up.
     """
-    ledger = _ledger(settings, key, lengths, np.maximum(batch, 1))
-    most = np.fmin(speed["max_sequences"], ledger["max_sequences"])
-    free = np.flatnonzero(batch == 0)
-    if len(free):
-        running = np.ceil(np.nan_to_num(speed["effective_concurrency"][free], nan=1.0) - 1e-9)
-        running = np.clip(np.fmin(running, most[free]), 1.0, None)
-        for name, values in _ledger(settings, key[free], lengths.at(free), running).items():
-            ledger[name][free] = values
-    ledger["max_sequences"] = most
-    return ledger
-
-
-def _ledger(
-    settings: list[Setting], key: NDArray[np.int64], lengths: _Lengths, sequences: NDArray[Any]
-) -> dict[str, NDArray[np.float64]]:
-    """The terms and the most sequences, setting by setting."""
-    columns = {name: np.full(len(key), np.nan) for name in (*LEDGER_COLUMNS, "max_sequences")}
+    running = np.ceil(np.nan_to_num(speed["effective_concurrency"], nan=1.0) - 1e-9)
+    running = np.clip(np.minimum(running, speed["full_length_sequences"]), 1.0, None)
+    sequences = np.where(batch == 0, running, np.maximum(batch, 1))
+    columns = {name: np.full(len(key), np.nan) for name in LEDGER_COLUMNS}
     order = np.argsort(key, kind="stable")
     bounds = np.searchsorted(key[order], np.arange(len(settings) + 1))
     for place, setting in enumerate(settings):
         rows = order[bounds[place] : bounds[place + 1]]
-        if setting.memory is None:
-            found = _without_policy(setting.speed, lengths.mean[rows], sequences[rows])
-        else:
-            found = ledger_columns(setting.memory, tokens=lengths.longest[rows], sequences=sequences[rows])
-        for name, column in columns.items():
-            if name in found:
-                column[rows] = found[name]
+        for name, values in ledger_columns(setting.memory, tokens=longest[rows], sequences=sequences[rows]).items():
+            columns[name][rows] = values
     return columns
-
-
-def _without_policy(speed: PreparedKey, mean_tokens: Any, batch: Any) -> dict[str, Any]:
-    """What is known of the memory where the profile has no policy: weights, cache, and what is left of the budget."""
-    each = stored_bytes_per_sequence(speed.store, mean_tokens)
-    needed = np.ceil(each * np.ceil(batch / speed.store.attention_dp))
-    return {
-        "memory_bytes": np.full(len(batch), float(speed.key.gpu.memory_bytes)),
-        "weights_bytes": np.full(len(batch), float(np.ceil(speed.weight_bytes))),
-        "kv_cache_bytes": needed,
-        "slack_bytes": np.floor(speed.store.budget_bytes - needed),
-    }
 
 
 def _scatter(columns: Rows, figures: dict[str, Any], index: NDArray[np.int64]) -> None:
@@ -291,6 +257,7 @@ _CODED: dict[str, tuple[str, ...]] = {"binding_term": _BINDINGS, "basis": _BASES
 def loads_up_to_fit(axes: Axes, cache: SettingCache) -> list[Loads]:
     """For each setting and workload its loads: powers of two up to what fits, and what fits; [1] where nothing does.
 
+    What fits runs at once and stays in the cache to its end: `full_length_sequences`, at most what the engine runs.
     Workloads that take no batch size keep their own loads.
     """
     points = np.arange(int(np.prod(axes.shape)), dtype=np.int64)
@@ -300,8 +267,9 @@ def loads_up_to_fit(axes: Axes, cache: SettingCache) -> list[Loads]:
         some = points[start : start + _POINTS_AT_ONCE]
         codes = np.unravel_index(some, axes.shape)
         ones = of_batches(np.ones(len(some), dtype=np.int64))
-        most = evaluate(axes, cache, codes, ones, axes.unsupported(codes))["max_sequences"]
-        values = np.nan_to_num(np.asarray(most, dtype=np.float64), nan=0.0)
+        rows = evaluate(axes, cache, codes, ones, axes.unsupported(codes))
+        counts = [np.asarray(rows[name], dtype=np.float64) for name in ("full_length_sequences", "max_sequences")]
+        values = np.nan_to_num(np.minimum(*counts), nan=0.0)
         lists += [own[place] or of_batches(_up_to(value)) for place, value in zip(codes[5], values, strict=True)]
     return lists
 

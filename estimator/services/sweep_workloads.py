@@ -8,7 +8,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from estimator.engine.specs import WorkloadMode
+from estimator.engine.specs import Workload, WorkloadMode
 from estimator.resolvers.issues import Issue, IssueCode, ResolutionError
 from estimator.resolvers.plan import ResolvedModel
 
@@ -39,6 +39,17 @@ class SweepWorkload:
     def longest_tokens(self) -> int:
         """Length that a sequence reaches, tokens."""
         return self.context_tokens or self.input_tokens + self.output_tokens
+
+    def asked(self) -> Workload:
+        """The workload as an estimate takes it, at a load of one."""
+        return Workload(
+            mode=self.mode,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            context_tokens=self.context_tokens,
+            burstiness_cv=self.burstiness_cv,
+            prefix_cache_hit_rate=self.prefix_cache_hit_rate,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,5 @@
 """How fast a plan serves: ceiling and expectation with its band, concurrency, work, targets, speculation."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -9,6 +8,8 @@ import numpy as np
 
 from estimator.engine.codes import Reason
 from estimator.engine.forward_pass.roofline import StepFloor, step_floor
+from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
+from estimator.engine.serving.capacity import running_tokens
 from estimator.engine.serving.steady_state import context_tokens, micro_batch, prefix_tokens
 from estimator.engine.specs import Workload, WorkloadMode
 from estimator.engine.speculation.cost import Speculation, reversal_sequences, speculate
@@ -16,8 +17,9 @@ from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Sweep
 from estimator.engine.speed.work import Work, decode_work, prefill_work
 from estimator.resolvers.plan import Plan
+from estimator.services.memory_plan import memory_plan
 from estimator.services.throughput_figures import SpeedFigures, figures_at
-from estimator.services.throughput_plan import CacheBudget, cache_budget, draft_key, prepared_key, rows_of, workload_of
+from estimator.services.throughput_plan import draft_key, prepared_key, rows_of, workload_of
 from estimator.services.throughput_targets import TargetResult, targets_met
 
 _DOUBLED = np.array([float(2**power) for power in range(13)])
@@ -44,11 +46,11 @@ class Throughput:
     plan: Plan
     workload: Workload
     prepared: PreparedKey
-    budget: CacheBudget
     figures: SpeedFigures
     rows: tuple[SpeedFigures, ...]
     targets: TargetResult | None
     speculation: SpeculationResult | None
+    memory_cache: ReplicaCache
 
     @property
     def sequences(self) -> float:
@@ -56,20 +58,47 @@ class Throughput:
         return max(self.figures.decoding_sequences or self.figures.effective_concurrency or 1.0, 1.0)
 
     @property
+    def feasible(self) -> bool:
+        """Whether weights and one sequence with its whole answer fit."""
+        return self.figures.reason is not Reason.DOES_NOT_FIT
+
+    @property
+    def may_evict(self) -> bool:
+        """Whether more sequences run than the cache holds with their whole answers."""
+        full = self.figures.full_length_sequences
+        return full is not None and (self.figures.effective_concurrency or 0.0) > full
+
+    @property
     def waits_for(self) -> Literal["cache", "engine"] | None:
         """What requests beyond the limit wait for: room in the cache, or a place among those the engine runs at once.
 
         None where everything asked for is inside, or nothing fits.
         """
-        if not self.figures.saturated or self.figures.reason is Reason.DOES_NOT_FIT:
+        if not self.figures.saturated:
             return None
-        most = float(self.prepared.store.max_sequences)
-        return "engine" if (self.figures.max_sequences or 0.0) >= math.floor(most) else "cache"
+        limit = self.prepared.cache.engine_sequences
+        return "engine" if (self.figures.max_sequences or 0.0) >= limit else "cache"
 
     @property
     def context_tokens(self) -> float:
         """Cache length at which decode is evaluated, tokens."""
         return _decode_context(self.workload)
+
+    @property
+    def running_tokens(self) -> float:
+        """Tokens of the cache for which a running sequence has room."""
+        return self._held(self.prepared.reserved_share)
+
+    @property
+    def full_tokens(self) -> float:
+        """Tokens of the cache that a sequence takes at its end."""
+        return self._held(1.0)
+
+    def _held(self, share_of_output: float) -> float:
+        load = self.workload
+        if load.context_tokens is not None:
+            return float(load.context_tokens)
+        return float(running_tokens(load.input_tokens, load.output_tokens, share_of_output))
 
     @property
     def cached_tokens(self) -> float:
@@ -116,8 +145,7 @@ def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Thr
         EngineError: a format or figure the engine does not know.
     """
     workload = workload_of(plan)
-    budget = cache_budget(plan)
-    prepared = prepared_key(plan, budget, kv_settings_assumed=kv_settings_assumed)
+    prepared = prepared_key(plan, kv_settings_assumed=kv_settings_assumed)
     sweep = Sweep([prepared])
     sizes = np.array([float(workload.concurrency), *map(float, plan.batch_sizes)])
     columns = sweep.evaluate(rows_of(workload, sizes))
@@ -128,11 +156,11 @@ def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Thr
         plan=plan,
         workload=workload,
         prepared=prepared,
-        budget=budget,
         figures=figures,
         rows=rows,
         targets=targets,
         speculation=_speculation(plan, prepared, workload, figures),
+        memory_cache=replica_cache(memory_plan(plan)),
     )
 
 
@@ -140,7 +168,7 @@ def _speculation(
     plan: Plan, prepared: PreparedKey, workload: Workload, figures: SpeedFigures
 ) -> SpeculationResult | None:
     asked = plan.speculative
-    if asked is None:
+    if asked is None or figures.reason is Reason.DOES_NOT_FIT:
         return None
     load = max(figures.decoding_sequences or float(workload.concurrency), 1.0)
     batches = np.array([load, *_DOUBLED])
@@ -180,4 +208,5 @@ _STEADY = (WorkloadMode.DECODE_STEP, WorkloadMode.OFFLINE, WorkloadMode.SINGLE_S
 
 
 def _cache_per_token(draft: PreparedKey) -> float:
-    return float(sum(draft.store.bytes_per_token))
+    allocation = draft.cache.stages[0].allocation
+    return float(allocation.bytes_per_token + sum(allocation.window_bytes))

@@ -3,7 +3,6 @@
 from estimator.engine.codes import Binding
 from estimator.engine.explain import Step
 from estimator.engine.forward_pass.roofline import StepFloor, added, step_floor
-from estimator.engine.serving.capacity import stored_bytes_per_sequence
 from estimator.engine.serving.steady_state import micro_batch
 from estimator.engine.specs import WorkloadMode
 from estimator.services.throughput import Throughput
@@ -44,28 +43,27 @@ def _context(result: Throughput) -> list[Step]:
 
 
 def _capacity(result: Throughput) -> list[Step]:
-    store, limit = result.prepared.store, result.figures.max_sequences
-    if limit is None or limit >= store.max_sequences or result.workload.mode is WorkloadMode.DECODE_STEP:
+    """Sequences of the length they run at, or at their end where not one fits; the engine's limit has no working."""
+    cache, limit = result.prepared.cache, result.figures.max_sequences
+    if limit is None or limit >= cache.engine_sequences:
         return []
-    beyond = 0.0 if result.prepared.ideal is not None else float(store.reserved_share) - 0.5
-    held = result.context_tokens + beyond * max(result.workload.output_tokens, 1)
-    each = float(stored_bytes_per_sequence(store, held))
-    formula = "floor(dp · cache_budget_bytes / bytes_per_sequence + 0.000000001)"
-    if limit < 1:
-        # Sequences do not straddle attention-data ranks: one rank without room for one is a replica without.
-        formula = "floor(max(cache_budget_bytes, 0) / bytes_per_sequence + 0.000000001)"
+    tokens = result.running_tokens if limit else result.full_tokens
+    running = [float(one.allocation.mean_sequences_within(one.budget_bytes, tokens)) for one in cache.stages]
+    on_rank = max(min(running), 1.0)
+    stage = cache.stages[running.index(min(running))]
     return [
         Step.worked(
             name="concurrency.max_sequences",
-            formula=formula,
-            values=({} if limit < 1 else {"dp": float(store.attention_dp)})
-            | {
-                "cache_budget_bytes": float(store.budget_bytes),
-                "bytes_per_sequence": each,
+            formula="floor(dp · max(cache_bytes, 0) / bytes_per_sequence + 0.000000001)",
+            values={
+                "dp": float(cache.attention_dp),
+                "cache_bytes": float(stage.budget_bytes),
+                # Sequences share the tokens of one pass beside their windows: each takes less than one alone.
+                "bytes_per_sequence": float(stage.allocation.load_bytes(on_rank, tokens)) / on_rank,
             },
             value=limit,
             unit="sequences",
-            source="memory of one GPU less what is not cache; cache and state of one sequence",
+            source=f"cache of the worst GPU as memory-fit counts it; each sequence with {tokens:.12g} tokens in it",
         )
     ]
 

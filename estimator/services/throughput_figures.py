@@ -20,6 +20,7 @@ _STATES = (
     "effective_concurrency",
     "decoding_sequences",
     "max_sequences",
+    "full_length_sequences",
     "prefill_s",
     "step_s",
     "step_cache_s",
@@ -51,6 +52,7 @@ class SpeedFigures:
     effective_concurrency: float | None
     decoding_sequences: float | None
     max_sequences: float | None
+    full_length_sequences: float | None
     prefill_s: float | None
     step_s: float | None
     step_cache_s: float | None

@@ -1,6 +1,5 @@
 """From a plan to the engine: the key whose constants are folded, and the loads as rows."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,46 +7,27 @@ import numpy as np
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
-from estimator.engine.memory.fit import memory_fit
 from estimator.engine.specs import Workload, WorkloadMode
 from estimator.engine.speed.prepared import Key, PreparedKey, prepare
 from estimator.engine.speed.sweep import Rows
 from estimator.resolvers.plan import Plan, ResolvedModel
-from estimator.services.memory_plan import load_of, memory_plan
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheBudget:
-    """Bytes of one rank that the engine gives to the KV cache, None for the speed profile's rule; what it rests on."""
-
-    bytes_per_rank: float | None
-    basis: str
-
-    @property
-    def observed(self) -> bool:
-        """Whether a server printed it."""
-        return self.basis == "observed"
+from estimator.services.memory_plan import memory_plan
 
 
 def prepared_key(
-    plan: Plan,
-    budget: CacheBudget,
-    *,
-    kv_settings_assumed: bool = False,
-    constants: OperatorConstants = DEFAULT_OPERATORS,
+    plan: Plan, *, kv_settings_assumed: bool = False, constants: OperatorConstants = DEFAULT_OPERATORS
 ) -> PreparedKey:
-    """The folded key of a plan.
+    """The folded key of a plan, with the KV cache that memory fit counts for it.
 
     Args:
-        plan: resolved model, GPU, engine and settings.
-        budget: bytes of the KV cache (`cache_budget`).
+        plan: resolved model, GPU, engine and settings; its workload, if any, says how long sequences get.
         kv_settings_assumed: whether KV format or memory fraction are defaults that the request did not state.
         constants: operator constants; others than the shipped ones while constants are fitted.
 
     Raises:
         EngineError: a format or figure the engine does not know.
     """
-    ideal = plan.engine.kind == "ideal"
+    ideal, observed = plan.engine.kind == "ideal", plan.memory.kv_cache_tokens_observed is not None
     return prepare(
         Key(
             architecture=plan.model.architecture,
@@ -55,40 +35,11 @@ def prepared_key(
             engine=plan.engine,
             precision=plan.precision,
             parallelism=plan.parallelism,
-            cache_budget_bytes=budget.bytes_per_rank,
-            memory_utilization=plan.memory.utilization,
-            max_num_seqs=plan.memory.max_num_seqs,
-            max_batched_tokens=plan.memory.max_batched_tokens,
-            kv_settings_assumed=kv_settings_assumed and not ideal and not budget.observed,
+            memory=memory_plan(plan),
+            kv_settings_assumed=kv_settings_assumed and not ideal and not observed,
         ),
         constants,
     )
-
-
-def cache_budget(plan: Plan) -> CacheBudget:
-    """The budget of the KV cache of the worst rank.
-
-    What the server printed at start, if given. The ledger of the memory model where start-up logs of this engine stand
-    behind it, for `ideal`, and where the request adds to the ledger (overheads, adapters, drafts). Otherwise the rule
-    that the speed profile was calibrated with.
-    """
-    policy = plan.engine.memory
-    if policy is None:
-        return CacheBudget(bytes_per_rank=None, basis="assumption")
-    memory = memory_plan(plan)
-    sequences, tokens = load_of(plan)
-    fit = memory_fit(memory, sequences=sequences, context_tokens=tokens)
-    if fit.observed:
-        return CacheBudget(bytes_per_rank=float(fit.capacity_bytes), basis="observed")
-    added = plan.memory.runtime_overhead_bytes is not None or plan.lora or plan.draft_model or plan.mtp_layers_loaded
-    # Where a whole prompt is one batch the ledger has a budget for each length: one rule for all rows is kept there.
-    logged = policy.basis == "calibrated" and not policy.batched_tokens_follow_context
-    if logged or plan.engine.serving is None or added:
-        return CacheBudget(bytes_per_rank=float(fit.capacity_bytes), basis=policy.basis)
-    if fit.rank.weights_bytes >= fit.rank.usable_bytes:
-        # The files of a packed checkpoint may be larger than the formula of the speed profile's rule says.
-        return CacheBudget(bytes_per_rank=0.0, basis=policy.basis)
-    return CacheBudget(bytes_per_rank=None, basis=policy.basis)
 
 
 def draft_key(plan: Plan) -> PreparedKey | None:

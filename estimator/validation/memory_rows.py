@@ -14,7 +14,6 @@ import numpy as np
 import yaml
 
 from estimator.engine.architecture.spec import Architecture
-from estimator.engine.errors import MissingFigureError
 from estimator.engine.memory.fit import MemoryFit, memory_fit
 from estimator.engine.memory.ledger import MemoryPlan, rank_memory
 from estimator.engine.memory.policy import GIB
@@ -108,13 +107,7 @@ def read_start_ups() -> tuple[StartUp, ...]:
 
 
 def memory_plan_of(row: StartUp, architecture: Architecture, engine: EngineProfile) -> MemoryPlan:
-    """The memory model's inputs for a row.
-
-    Raises:
-        MissingFigureError: the engine profile has no memory policy.
-    """
-    if engine.memory is None:
-        raise MissingFigureError(f"no memory policy is known for {engine.slug}", field="engine")
+    """The memory model's inputs for a row."""
     return MemoryPlan(
         architecture=architecture,
         memory_bytes=UNKNOWN_BYTES if row.memory_gib is None else int(row.memory_gib * GIB),

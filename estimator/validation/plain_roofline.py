@@ -1,7 +1,6 @@
 """The plain roofline of a measured setting: 0.8 of bandwidth, 0.5 of the peak, prefill added, nothing else."""
 
 from estimator.engine.forward_pass.roofline import floor_prefill_s, floor_step_s
-from estimator.engine.serving.capacity import stored_bytes_per_sequence
 from estimator.engine.serving.steady_state import context_tokens
 from estimator.engine.specs import Workload
 from estimator.engine.speed.prepared import PreparedKey
@@ -25,8 +24,8 @@ def plain_figure(prepared: PreparedKey, workload: Workload, metric: Metric) -> f
     inputs, outputs = float(workload.input_tokens), max(float(workload.output_tokens), 1.0)
     context = float(context_tokens(inputs, float(workload.output_tokens)))
     room = max(_MEMORY_SHARE * prepared.key.gpu.memory_bytes - layout.weight_bytes, 0.0)
-    stored = max(float(stored_bytes_per_sequence(prepared.store, context)), 1.0)
-    fits = max(layout.parallelism.dp * room / stored, 1.0)
+    held = float(prepared.cache.stages[0].allocation.mean_sequences_within(room, context))
+    fits = max(layout.parallelism.dp * held, 1.0)
     wanted = fits if metric is Metric.OFFLINE else float(workload.concurrency)
     batch = min(wanted, fits, _SEQUENCES_AT_MOST)
     efficiency = COMPUTE_SHARE / BANDWIDTH_SHARE

@@ -7,7 +7,6 @@ rows over REST.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from math import isfinite
 from typing import Any
 
@@ -17,13 +16,14 @@ import numpy.typing as npt
 from estimator.engine.codes import MODE_CODES, Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
+from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.engine.specs import EngineProfile, Precision, Workload, WorkloadMode
 from estimator.engine.speed.bands import model_class
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Rows, Sweep
 from estimator.resolvers.issues import ResolutionError
-from estimator.resolvers.plan import Plan
-from estimator.services.throughput_plan import CacheBudget, cache_budget, prepared_key
+from estimator.services.memory_plan import memory_plan
+from estimator.services.throughput_plan import prepared_key
 from estimator.validation import shipped
 from estimator.validation.plain_roofline import plain_figure
 from estimator.validation.rows import Measurement, Metric
@@ -138,22 +138,15 @@ class _Keys:
         Raises:
             EngineError, ResolutionError, NotShippedError: the product does not answer this setting.
         """
-        budget = _budget(row.model, row.gpu, row.engine, row.precision, row.parallelism, workload_of(row))
-        key = (row.model, row.gpu, row.engine, row.precision, row.parallelism, budget)
+        setting = (row.model, row.gpu, row.engine, row.precision, row.parallelism)
+        plan = replace(shipped.plan(*setting), engine=self._profile(row.engine), workload=workload_of(row))
+        memory = memory_plan(plan)
+        # Where a whole prompt is one pass, the cache depends on the lengths.
+        key = (setting, memory.longest_tokens if grows_with_prompt(memory.policy, memory.overrides) else None)
         if key not in self._places:
-            plan = shipped.plan(row.model, row.gpu, row.engine, row.precision, row.parallelism)
-            plan = replace(plan, engine=self._profile(row.engine))
-            self.prepared.append(prepared_key(plan, budget, constants=self._constants))
+            self.prepared.append(prepared_key(plan, constants=self._constants))
             self._places[key] = len(self.prepared) - 1
         return self._places[key]
-
-
-@cache
-def _budget(*setting: Any) -> CacheBudget:
-    """The cache's budget of a row; fitted constants do not enter it."""
-    *key, workload = setting
-    plan: Plan = replace(shipped.plan(*key), workload=workload)
-    return cache_budget(plan)
 
 
 def _rows(rows: Sequence[Measurement], places: Sequence[int]) -> Rows:

@@ -48,7 +48,7 @@ def length(tokens):
 
 
 def body_of(row):
-    """The request of a row: its own columns, and the memory fraction that the profile was calibrated with."""
+    """The request of a row: its own columns, and the memory fraction of the profile, stated."""
     inputs = row.input_tokens or (0 if row.engine == "llama.cpp" else 8)
     workload = {"mode": row.mode.value, "input_tokens": length(inputs), "output_tokens": length(row.output_tokens)}
     if row.mode in (WorkloadMode.CLOSED_LOOP, WorkloadMode.STATIC_BATCH):
@@ -66,9 +66,9 @@ def body_of(row):
         },
         "workload": workload,
     }
-    serving = shipped.profile(row.engine).serving
-    if serving is not None:
-        body["memory"] = {"utilization": serving.memory_utilization}
+    engine = shipped.profile(row.engine)
+    if engine.serving is not None:
+        body["memory"] = {"utilization": engine.memory.utilization}
     return body
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from estimator.engine.specs import Gpu, Parallelism, Precision, ServingConstants
 from tests.shared_data import shared_dir
 
+_MEMORY = ("memory_reserve_gib", "memory_utilization", "max_num_seqs", "max_batched_tokens")
 _TENSORRT = ("tensorrt-llm-1", "trtllm-bench", "nim", "tensorrt-llm-0", "tensorrt-llm-0-2024")
 
 
@@ -18,11 +19,18 @@ def golden_cases() -> list[dict[str, Any]]:
 
 
 def serving_constants(slug: str) -> ServingConstants:
-    values = dict(reference_constants()["engines"][slug])
-    reserve = values.pop("memory_reserve_gib", None)
-    if reserve is not None:
-        values["memory_reserve_bytes"] = reserve * 2**30
+    values = {name: value for name, value in _engine(slug).items() if name not in _MEMORY}
     return ServingConstants(**values, fp8_prefill_attention=slug in _TENSORRT)
+
+
+def memory_setting(slug: str, name: str) -> float:
+    """A setting of the reference that belongs to the memory policy here: share of memory, sequences at once."""
+    return float(_engine(slug).get(name, {"memory_utilization": 0.9, "max_num_seqs": 2048}[name]))
+
+
+def _engine(slug: str) -> dict[str, Any]:
+    values: dict[str, Any] = reference_constants()["engines"][slug]
+    return values
 
 
 def golden_gpu(inputs: dict[str, Any]) -> Gpu:

@@ -1,5 +1,6 @@
 """Hand-built architectures, GPUs and engines for tests of the engine: no catalog, no reader."""
 
+from dataclasses import replace
 from typing import Any
 
 from estimator.engine.architecture.spec import (
@@ -12,6 +13,7 @@ from estimator.engine.architecture.spec import (
     RecurrentState,
     StateKind,
 )
+from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.specs import EngineProfile, Gpu, IdealConstants, LlamaCppConstants, ServingConstants
 
 H100 = Gpu(
@@ -179,9 +181,39 @@ def serving_engine(**changes: Any) -> EngineProfile:
     """A calibrated profile with the constants of vLLM 0.19."""
     values: dict[str, Any] = {"kernel_time_scale": 1.1, "prefill_floor_s_per_layer": 0.00035, "ttft0_s": 0.036}
     return EngineProfile(
-        slug="vllm-0.19", engine="vllm", kind="serving", serving=ServingConstants(**(values | changes))
+        slug="vllm-0.19",
+        engine="vllm",
+        kind="serving",
+        memory=REFERENCE_MEMORY,
+        serving=ServingConstants(**(values | changes)),
     )
 
 
-IDEAL = EngineProfile(slug="ideal", engine="ideal", kind="ideal", ideal=IdealConstants())
-LLAMA_CPP = EngineProfile(slug="llama.cpp", engine="llama.cpp", kind="llama_cpp", llama_cpp=LlamaCppConstants())
+# 03-engine 1.4: 0.9 of the memory, 3 GiB of reserve, 2,048 sequences and 8,192 tokens a pass.
+REFERENCE_MEMORY = MemoryPolicy(
+    activation_mlp_copies=0.0,
+    activation_hidden_copies=0.0,
+    runtime_overhead_bytes=3 * 2**30,
+    max_num_seqs=2048,
+    small_max_num_seqs=2048,
+    small_max_batched_tokens=8192,
+)
+# The source documents: all of the memory, weights by their bits, nothing else.
+NOTHING_RESERVED = MemoryPolicy(
+    utilization=1.0,
+    activation_mlp_copies=0.0,
+    activation_hidden_copies=0.0,
+    block_tokens=1,
+    max_num_seqs=1 << 20,
+    small_max_num_seqs=1 << 20,
+    window_adds_batched_tokens=False,
+    nominal_weights=True,
+)
+IDEAL = EngineProfile(slug="ideal", engine="ideal", kind="ideal", memory=NOTHING_RESERVED, ideal=IdealConstants())
+LLAMA_CPP = EngineProfile(
+    slug="llama.cpp",
+    engine="llama.cpp",
+    kind="llama_cpp",
+    memory=replace(NOTHING_RESERVED, nominal_weights=False, runtime_overhead_bytes=2**30),
+    llama_cpp=LlamaCppConstants(),
+)

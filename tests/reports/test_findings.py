@@ -84,7 +84,9 @@ def check_tp(entry: dict[str, Any], _group: list[dict[str, Any]]) -> None:
 def check_extreme(entry: dict[str, Any], group: list[dict[str, Any]]) -> None:
     row = entry["row"]
     if entry["kind"] == "largest_batch_that_fits":
-        assert row["batch_size"] == max(r["batch_size"] for r in group if r["fits"])
+        assert row["batch_size"] == max(
+            r["batch_size"] for r in group if r["fits"] and r["batch_size"] <= r["max_sequences"]
+        )
     elif entry["kind"] == "best_within_slo":
         assert row["meets_slo"]
         assert row["tokens_per_s_per_gpu_mid"] == max(r["tokens_per_s_per_gpu_mid"] for r in group if r["meets_slo"])

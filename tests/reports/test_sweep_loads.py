@@ -116,14 +116,14 @@ def test_a_queue_that_grows_says_so_and_meets_no_target(loaded_catalog):
 def test_memory_where_the_mode_sets_the_batch_is_that_of_the_sequences_that_run(sweep):
     columns = sweep.rows(0, sweep.total_rows)
     names = ("model", "engine", "workload", "offered_requests_per_s", "batch_size", "kv_cache_bytes", "slack_bytes",
-             "effective_concurrency", "max_sequences")  # fmt: skip
+             "effective_concurrency", "full_length_sequences")  # fmt: skip
     rows = [dict(zip(names, row, strict=True)) for row in zip(*(values(columns, name) for name in names), strict=True)]
     rows = [row for row in rows if (row["model"], row["engine"]) == ("llama-3.1-8b", "vllm-0.19")]
     one = next(row["kv_cache_bytes"] for row in rows if row["workload"] == "closed_loop 1000+300")
     free = [row for row in rows if row["batch_size"] is None and "hit" not in row["workload"]]
     assert [row["offered_requests_per_s"] for row in free] == [0.5, 8.0, 10_000.0, None]
     for row in free:
-        running = min(np.ceil(row["effective_concurrency"]), row["max_sequences"])
+        running = min(np.ceil(row["effective_concurrency"]), row["full_length_sequences"])
         assert row["kv_cache_bytes"] == pytest.approx(one * running, rel=1e-9), row
         assert row["slack_bytes"] >= 0, row
 
@@ -138,13 +138,13 @@ def test_up_to_what_fits_leaves_rates_as_they_are(loaded_catalog):
         if w == "closed_loop 1000+300"
     ]
     assert closed[:4] == [1, 2, 4, 8]
-    assert closed[-1] == values(rows, "max_sequences")[-1]
+    assert closed[-1] == values(rows, "full_length_sequences")[-1] < values(rows, "max_sequences")[-1]
     pieces = [sweep.rows(first, 3) for first in range(0, sweep.total_rows, 3)]
     assert [v for piece in pieces for v in values(piece, "tpot_s_mid")] == values(rows, "tpot_s_mid")
 
 
 def test_a_wait_that_hangs_on_settings_nobody_gave_is_not_said(loaded_catalog):
-    crowd = {"workloads": [LENGTHS], "batch_sizes": [100_000], "models": ["llama-3.1-8b"], "engines": ["vllm-v0"]}
+    crowd = {"workloads": [LENGTHS], "batch_sizes": [100_000], "models": ["llama-3.1-8b"], "engines": ["nim"]}
     crowd |= {"memory": {"utilization": 0.9, "max_num_seqs": 1_000_000}}
     given = sweep_of(**crowd).rows(0, 1)
     assert values(given, "ttft_s_mid")[0] > 0

@@ -83,8 +83,11 @@ def test_every_row_equals_the_answers_of_the_endpoints(api, ana, grid_rows):
         fit = client.post("/api/v1/estimates/memory-fit/", body).json()
         for name in ("memory_bytes", "weights_bytes", "activation_bytes", "kv_cache_bytes", "slack_bytes"):
             assert row[name] == pytest.approx(fit["per_gpu"][name], rel=1e-9, abs=2), (name, body)
-        assert bool(row["fits"]) <= fit["feasible"], body
+        assert bool(row["fits"]) is fit["feasible"], body
+        assert row["full_length_sequences"] == fit["kv_cache"]["max_sequences"], body
         speed = client.post("/api/v1/estimates/throughput/", body).json()
+        for name in ("max_sequences", "full_length_sequences"):
+            assert row[name] == speed["concurrency"][name], (name, body)
         for name in ("tpot_s", "tokens_per_s_total", "ttft_s"):
             expected = speed["expected"][name]
             for side in ("low", "mid", "high"):

@@ -117,7 +117,7 @@ class MemoryEcho(ResponsePart):
     def of(cls, overrides: MemoryOverrides, engine: EngineProfile) -> "MemoryEcho":
         """The echo of overrides on a profile."""
         echo = cls.model_validate(overrides)
-        if echo.utilization is not None or engine.memory is None:
+        if echo.utilization is not None:
             return echo
         return echo.model_copy(update={"utilization": engine.memory.utilization})
 

@@ -44,7 +44,7 @@ class MemoryLedger(ResponsePart):
     activation_outside_bytes: int = Field(description="Activations paid from unmanaged, bytes; counted there once.")
     graphs_in_budget: bool = Field(description="Whether the engine pays graphs from its budget.")
     pipeline_stage: int = Field(description="Pipeline stage of this GPU, from 0.")
-    max_num_seqs: int = Field(description="Sequences at once that the activations were sized for, count.")
+    max_num_seqs: int = Field(description="Sequences at once on this GPU that the activations were sized for, count.")
     max_batched_tokens: int = Field(description="Tokens of one forward pass that the activations were sized for.")
 
 
@@ -75,17 +75,23 @@ class MemoryCache(ResponsePart):
     fixed_bytes_per_sequence: int = Field(description="Full windows and states of one sequence, whole model, bytes.")
     bytes_per_sequence: int = Field(description="Cache of one sequence of the asked length, whole model, bytes.")
     engine_allocated_bytes_per_sequence: int = Field(
-        description="What the engine allocates for it on the worst GPU: blocks, chunks, split over GPUs, bytes."
+        description="What the engine allocates for it alone on the worst GPU: blocks, chunks, split over GPUs, bytes."
     )
     needed_bytes: int = Field(description="Cache that the load needs on the worst GPU, bytes.")
     capacity_bytes: int = Field(description="Cache that the worst GPU has room for, bytes.")
     capacity_tokens: int = Field(description="Tokens the replica's cache holds (at the asked length, with windows).")
     effective_tokens: int = Field(description="Tokens of the whole sequences of the asked length that fit.")
-    max_sequences: int = Field(description="Sequences of the asked length that fit into the replica, count.")
+    max_sequences: int = Field(
+        description="Sequences of the asked length that the replica's cache holds, count; feasible is held against it. "
+        "full_length_sequences of throughput is the same number."
+    )
     max_context_tokens: int | None = Field(
         description="Longest length at which the asked sequences fit, tokens; null where no length is too long."
     )
-    engine_max_sequences: int = Field(description="Sequences the engine runs at once at most, count.")
+    engine_max_sequences: int = Field(
+        description="Sequences that the engine's scheduler runs at once at most, whatever the cache holds, count: "
+        "max_num_seqs of all attention-data ranks."
+    )
     basis: Basis = Field(description=BASIS_HELP)
     notes: list[str] = Field(description="What to know about these figures.")
     curve: list[MemoryCurvePoint] = Field(description="Length against sequences.")
@@ -151,7 +157,9 @@ class MemoryFitAnswer(PlanAnswer):
     kv_cache: MemoryCache
     parameters: ParameterCounts
     suggestions: list[MemorySuggestion] = Field(description="Nearest settings that fit, least change first.")
-    launch_hint: list[str] = Field(description="Flags of the engine for this plan; empty where it has none.")
+    launch_hint: list[str] = Field(
+        description="Flags of the engine for this plan; empty where it has none or nothing fits."
+    )
 
 
 def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
@@ -188,9 +196,9 @@ def _policy_entry(plan: Plan, known: list[ProvenanceEntry]) -> ProvenanceEntry:
     date = next((entry.date for entry in known if entry.what == "engine.constants"), None)
     return ProvenanceEntry(
         what="engine.memory_policy",
-        value=policy.basis if policy else None,
+        value=policy.basis,
         unit="1",
-        source=(policy.evidence if policy else "") or _("catalog"),
+        source=policy.evidence or _("catalog"),
         date=date,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.memory.fit import grows_with_prompt
+from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.services.memory_fit import CacheFigures, MemoryEstimate
 
 _GIB = 2**30
@@ -27,7 +27,7 @@ def memory_notes(estimate: MemoryEstimate) -> Iterator[str]:
         )
         yield text % {"weights": plan.precision.weights, "cache": plan.precision.kv_cache}
     yield from _windows(estimate)
-    if grows_with_prompt(estimate.memory):
+    if grows_with_prompt(estimate.memory.policy, estimate.memory.overrides):
         yield _(
             "Without chunked prefill a whole prompt is one pass: the activations follow the longest prompt, not only "
             "the cache. memory.max_batched_tokens (chunked prefill) bounds them."
@@ -92,7 +92,8 @@ def _windows(estimate: MemoryEstimate) -> Iterator[str]:
     elif kept > window + allocation.block_tokens:
         text = _(
             "This engine keeps up to %(kept)s tokens of windowed layers (window %(window)s, and the tokens of one "
-            "pass): engine_allocated_bytes_per_sequence counts them."
+            "pass): engine_allocated_bytes_per_sequence and capacity_tokens count them for each sequence, as the "
+            "server prints it; in max_sequences all sequences share the tokens of one pass."
         )
         yield text % {"kept": round(kept), "window": window}
 

@@ -129,9 +129,11 @@ class SizingCapacity(ResponsePart):
     concurrency: int | None = Field(description="Requests in flight of one replica, count.")
     requests_per_s: float | None = Field(description="Requests per second of one replica.")
     users: float | None = Field(description="Users of one replica with their think time; null without users.")
-    max_sequences: int | None = Field(description="Requests in flight that memory holds at their mean length, count.")
+    max_sequences: int | None = Field(
+        description="Most requests that a replica runs at once, count: max_sequences of throughput."
+    )
     full_length_sequences: int | None = Field(
-        description="Requests in flight that memory holds when all are at their full length, count."
+        description="Requests that the KV cache holds with their whole answers, count: max_sequences of memory-fit."
     )
     total: float = Field(description="Capacity of all replicas in the unit of the demand.")
 
@@ -149,7 +151,9 @@ class SizingOption(ResponsePart):
     nodes: int = Field(description="Machines, no replica straddling two unless larger than one, count.")
     gpus_in_nodes: int = Field(description="GPUs of those machines, idle ones included, count.")
     mean_replicas: int | None = Field(description="Replicas the mean rate would need; null without one.")
-    binding_constraint: str = Field(description="memory, ttft, tpot, e2e or rate: what ends a replica's capacity.")
+    binding_constraint: str = Field(
+        description="memory, max_num_seqs, ttft, tpot, e2e or rate: what ends a replica's capacity."
+    )
     capacity: SizingCapacity
     goodput_requests_per_s_per_gpu: float = Field(description="Requests per second within targets, per GPU.")
     within_budget: bool = Field(description="Whether it stays within the budget.")

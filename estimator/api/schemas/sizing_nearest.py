@@ -75,7 +75,7 @@ def _enough_memory(sized: list[Option], facts: Facts) -> SizingNearest | None:
     found = []
     for option in sized:
         plan = option.candidate.plan
-        if option.reason != "does_not_fit" or plan.engine.memory is None:
+        if option.reason != "does_not_fit":
             continue
         for change in estimate_memory(plan, gpus=gpu_choices(plan, facts)).suggestions:
             name = _FIELDS.get(change.change)

@@ -1,7 +1,5 @@
 """`estimates/throughput/`: ceiling and expected speed of a replica under a load."""
 
-from dataclasses import replace
-from math import ceil
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -56,17 +54,16 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
     result = estimate_throughput(plan, kv_settings_assumed=not stated)
     figures = result.figures
     steps = steps_of(result) if asked.explain else []
-    hint, beyond = _hint(result)
     return ThroughputAnswer(
         **plan_parts(
             plan,
             steps=steps,
             explain=asked.explain,
             assumptions=_assumptions(result),
-            warnings=[*_warnings(result), *beyond],
+            warnings=_warnings(result),
             not_modelled=_not_modelled(result),
         ),
-        feasible=figures.reason is not Reason.DOES_NOT_FIT,
+        feasible=result.feasible,
         concurrency=_concurrency(result),
         ceiling=_ceiling(result),
         expected=_expected(result),
@@ -80,26 +77,8 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         meets_slo=_meets(result),
         speculative=_speculative(result),
         rows=[_row(row) for row in result.rows],
-        launch_hint=hint,
+        launch_hint=launch_hint(estimate_memory(plan)),
     )
-
-
-def _hint(result: Throughput) -> tuple[list[str], list[str]]:
-    """Flags that start the engine as the figures take it, and a warning where its own defaults would run fewer."""
-    plan = result.plan
-    if not plan.engine.memory:
-        return [], []
-    estimate = estimate_memory(plan)
-    running = ceil((result.figures.effective_concurrency or 0.0) / plan.parallelism.dp)
-    default = estimate.fit.rank.max_num_seqs
-    if plan.memory.max_num_seqs is not None or running <= default:
-        return launch_hint(estimate), []
-    text = _(
-        "The engine's default runs %(default)s sequences at once on this GPU; the figures take it to be started for "
-        "%(running)s, as the launch hint says. State memory.max_num_seqs to see the default's."
-    ) % {"default": default, "running": running}
-    raised = replace(plan, memory=replace(plan.memory, max_num_seqs=running))
-    return launch_hint(estimate_memory(raised)), [text]
 
 
 def _band(triple: Triple) -> Band | None:
@@ -115,8 +94,10 @@ def _concurrency(result: Throughput) -> ConcurrencyPart:
         effective=figures.effective_concurrency,
         decoding=figures.decoding_sequences,
         max_sequences=figures.max_sequences,
+        full_length_sequences=figures.full_length_sequences,
+        engine_max_sequences=result.memory_cache.engine_sequences,
         saturated=figures.saturated,
-        basis=result.budget.basis,
+        basis="observed" if result.memory_cache.observed else result.plan.engine.memory.basis,
     )
 
 
@@ -153,7 +134,7 @@ def _normalized(result: Throughput) -> Band | None:
 
 def _reason_text(result: Throughput) -> str | None:
     texts = {
-        Reason.DOES_NOT_FIT: _("Weights and one sequence of this length do not fit into the memory."),
+        Reason.DOES_NOT_FIT: _("Weights and one sequence with its whole answer do not fit into the memory."),
         Reason.KV_SETTINGS_ASSUMED: _(
             "More requests than fit: the wait for a place depends on the KV format and the memory share, which were "
             "not both given."
@@ -184,12 +165,12 @@ def _roofline(result: Throughput) -> RooflinePart:
     gpus = result.plan.parallelism.gpus
     available = step * gpus if step else None
     least = result.floor
-    memory, compute = float(least.memory_s), float(least.compute_s)
+    memory, compute, fits = float(least.memory_s), float(least.compute_s), result.feasible
     return RooflinePart(
-        memory_s=memory,
-        compute_s=compute,
-        overlapped_s=float(least.time_s()),
-        added_s=float(added(memory_s=memory, compute_s=compute)),
+        memory_s=memory if fits else None,
+        compute_s=compute if fits else None,
+        overlapped_s=float(least.time_s()) if fits else None,
+        added_s=float(added(memory_s=memory, compute_s=compute)) if fits else None,
         arithmetic_intensity_flops_per_byte=work.intensity_flops_per_byte,
         ridge_flops_per_byte=ridge_flops_per_byte(
             peak_flops_per_s=result.peak_flops_per_s, bandwidth_bytes_per_s=gpu.memory_bandwidth_bytes_per_s
@@ -327,8 +308,17 @@ def _warnings(result: Throughput) -> list[str]:
     if result.waits_for == "cache":
         texts.append(_("More requests are in flight than fit into the KV cache; plan below 95 % of it."))
     elif result.waits_for == "engine":
-        limit = _("More requests are in flight than the engine runs at once (%(n)s): the others wait for a place.")
+        limit = _(
+            "More requests are in flight than the engine runs at once (%(n)s): the others wait for a place. "
+            "memory.max_num_seqs raises it."
+        )
         texts.append(limit % {"n": round(result.figures.max_sequences or 0)})
+    if result.may_evict:
+        evicts = _(
+            "The KV cache holds %(n)s of these sequences with their whole answers; memory-fit says that more do not "
+            "fit. They run because few are at their end at once; where many are, the engine evicts and computes again."
+        )
+        texts.append(evicts % {"n": round(result.figures.full_length_sequences or 0)})
     return texts
 
 

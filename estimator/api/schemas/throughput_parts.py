@@ -20,10 +20,26 @@ class ConcurrencyPart(ResponsePart):
     """Sequences asked for and admitted."""
 
     requested: float | None = Field(description="Requests in flight asked for, count; null in open loop.")
-    effective: float | None = Field(description="Sequences inside the engine, mean count; null when nothing fits.")
+    effective: float | None = Field(
+        description="Sequences inside the engine, mean count; up to a fraction above max_sequences. null if none fits."
+    )
     decoding: float | None = Field(description="Of these, sequences that decode at a time, mean count.")
-    max_sequences: float | None = Field(description="Most sequences of this length that cache and engine admit.")
-    saturated: bool = Field(description="true: more was asked for than fits; requests wait for a place.")
+    max_sequences: float | None = Field(
+        description="Most sequences that run at once, count: as many as the KV cache has room for while they run "
+        "(prompt and half of the answer, or all of it where the engine never evicts; context_tokens where stated), at "
+        "most engine_max_sequences. 0 when not one fits to its end."
+    )
+    full_length_sequences: float | None = Field(
+        description="Sequences that the KV cache holds when each has its prompt and whole answer in it (context_tokens "
+        "where stated), count: max_sequences of memory-fit. Beyond it an engine may have to evict."
+    )
+    engine_max_sequences: int = Field(
+        description="Sequences that the engine's scheduler runs at once at most, whatever the cache holds, count; as "
+        "in memory-fit."
+    )
+    saturated: bool = Field(
+        description="true: more was asked for than max_sequences; requests wait for a place. false when not one fits."
+    )
     basis: Basis = Field(description="What the size of the KV cache rests on: observed, calibrated or assumption.")
 
 
@@ -91,10 +107,18 @@ class RooflinePart(ResponsePart):
 
     arithmetic_intensity_flops_per_byte: float = Field(description="FLOPs over bytes of a step, FLOP/byte.")
     ridge_flops_per_byte: float = Field(description="Peak over bandwidth: above it compute binds, FLOP/byte.")
-    memory_s: float = Field(description="Bytes of a step of one GPU over its bandwidth, seconds.")
-    compute_s: float = Field(description="FLOPs of a step of one GPU over its dense peak, seconds.")
-    overlapped_s: float = Field(description="A step whose transfers and products overlap fully: the larger, seconds.")
-    added_s: float = Field(description="A step that first transfers and then computes: the sum, seconds.")
+    memory_s: float | None = Field(
+        description="Bytes of a step of one GPU over its bandwidth, seconds; null when nothing fits."
+    )
+    compute_s: float | None = Field(
+        description="FLOPs of a step of one GPU over its dense peak, seconds; null when nothing fits."
+    )
+    overlapped_s: float | None = Field(
+        description="A step whose transfers and products overlap fully: the larger, seconds; null when nothing fits."
+    )
+    added_s: float | None = Field(
+        description="A step that first transfers and then computes: the sum, seconds; null when nothing fits."
+    )
     mfu: float | None = Field(description="FLOPs of a step over what the GPUs could do in step_s, share.")
     mbu: float | None = Field(description="Bytes of a step over what the GPUs could read in step_s, share.")
 
@@ -160,7 +184,7 @@ class RowPart(ResponsePart):
 
     batch_size: float = Field(description="Concurrency of this row, count.")
     effective_concurrency: float | None = Field(description="Sequences inside the engine, mean count.")
-    saturated: bool = Field(description="true: more was asked for than fits.")
+    saturated: bool = Field(description="true: more was asked for than runs at once; false when not one fits.")
     ceiling_ttft_s: float | None = Field(description="Least time to the first token, seconds.")
     ceiling_tpot_s: float | None = Field(description="Least mean time per token, seconds.")
     ceiling_e2e_s: float | None = Field(description="Least time to the whole answer, seconds.")
@@ -182,7 +206,10 @@ class RowPart(ResponsePart):
 class ThroughputAnswer(PlanAnswer):
     """Speed of one replica under the load: ceiling and expectation, never mixed."""
 
-    feasible: bool = Field(description="Weights and one sequence of this length fit.")
+    feasible: bool = Field(
+        description="Weights and one sequence with its whole answer fit: what memory-fit says of one sequence. "
+        "Otherwise no time or rate is said."
+    )
     concurrency: ConcurrencyPart
     ceiling: CeilingPart
     expected: ExpectedPart
@@ -198,4 +225,6 @@ class ThroughputAnswer(PlanAnswer):
     meets_slo: MeetsSloPart | None = Field(description="Targets; null without slo.")
     speculative: SpeculativePart | None = Field(description="Speculative decoding; null when not asked for.")
     rows: list[RowPart] = Field(description="One row for each of batch_sizes, in their order.")
-    launch_hint: list[str] = Field(description="Flags of the engine for this plan; empty where it has none.")
+    launch_hint: list[str] = Field(
+        description="Flags of the engine for this plan; empty where it has none or nothing fits."
+    )

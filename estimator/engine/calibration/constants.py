@@ -9,7 +9,7 @@ import numpy as np
 from estimator.engine.calibration.bench_file import BenchRun
 from estimator.engine.calibration.least_squares import Fit, Floats, robust_fit, without
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.serving.capacity import capacity
+from estimator.engine.serving.capacity import capacity, running_tokens
 from estimator.engine.serving.steady_state import Load, context_tokens, steady_state
 from estimator.engine.specs import ServingConstants, WorkloadMode
 from estimator.engine.speed.prepared import Key, prepare
@@ -141,8 +141,10 @@ def _predicted(case: CalibrationCase, constants: ServingConstants) -> tuple[floa
         concurrency=run.concurrency,
         context_tokens=context_tokens(run.input_tokens, run.output_tokens),
     )
-    limits = capacity(prepared.store, load.context_tokens, load.output_tokens)
-    if limits.cache_sequences < 1.0:
+    shares = (prepared.reserved_share, 1.0)
+    running, full = (running_tokens(run.input_tokens, run.output_tokens, share) for share in shares)
+    limits = capacity(prepared.cache.stages, prepared.limits, running_tokens=running, full_tokens=full)
+    if limits.running_sequences < 1.0:
         raise InvalidInputError("the model does not fit on this GPU with these settings", field="gpu")
     state = steady_state(prepared.serving, load, limits, WorkloadMode.CLOSED_LOOP)
     saturated = bool(run.concurrency > float(state.admitted) * (1.0 + 1e-9))

@@ -65,7 +65,7 @@ def fold(
     serving: ServingConstants,
     constants: OperatorConstants = DEFAULT_OPERATORS,
     *,
-    max_batched_tokens: int | None = None,
+    max_batched_tokens: int = 8192,
 ) -> tuple[Folded, tuple[str, ...]]:
     """Folds one key; also the parts that no measurement of this GPU stands behind, in words.
 
@@ -74,7 +74,7 @@ def fold(
         gpu: bandwidth, peaks, kernel family, link.
         serving: constants of the engine profile.
         constants: constants of the operator model.
-        max_batched_tokens: override of the tokens one prefill step may hold.
+        max_batched_tokens: tokens that one pass may hold: prompts are packed up to it.
 
     Raises:
         MissingFigureError: no measured kernels or link stand for this GPU, so that only a ceiling can be given.
@@ -97,7 +97,7 @@ class _Folder:
         self.weight_bandwidth = gpu.memory_bandwidth_bytes_per_s * serving.bandwidth_factor
         self.bandwidth = gpu.memory_bandwidth_bytes_per_s
 
-    def fold(self, max_batched_tokens: int | None) -> tuple[Folded, tuple[str, ...]]:
+    def fold(self, max_batched_tokens: int) -> tuple[Folded, tuple[str, ...]]:
         layout, serving, constants = self.layout, self.serving, self.constants
         parallel = layout.parallelism
         links = exchange(layout, self.gpu, constants, serving.collective_latency_scale)
@@ -137,7 +137,7 @@ class _Folder:
             burst_per_sequence_s=serving.burst_per_sequence_s,
             first_token_steps=serving.first_token_steps,
             pipeline_bubble=1.0 + constants.pipeline_offline_bubble * (parallel.pp - 1),
-            batched_tokens=float(max_batched_tokens or serving.max_batched_tokens),
+            batched_tokens=float(max_batched_tokens),
         )
         return folded, tuple(dict.fromkeys(self.doubts))
 

@@ -51,18 +51,17 @@ class ExpertGroup:
 class CacheGroup:
     """Attention of `layers` equal layers on one rank.
 
-    A step reads `read_bytes_per_token` of the last `read_window_tokens` tokens and `index_bytes_per_token` of all;
-    `stored_bytes_per_token` of the last `stored_window_tokens` are kept. Windows are inf where there is none.
+    A step reads `read_bytes_per_token` of the last `read_window_tokens` tokens and `index_bytes_per_token` of all.
+    `window_tokens` is the sliding window of the model. Windows are inf where there is none.
     `prefill_width` is query heads times the mean of key and value width, `decode_flops_per_token` the FLOPs of one
     new token over one cached token; `queries_per_kv_head` query heads share each KV head (1 for latent caches).
     """
 
     layers: int
     latent: bool
+    window_tokens: float
     read_window_tokens: float
-    stored_window_tokens: float
     read_bytes_per_token: float
-    stored_bytes_per_token: float
     index_bytes_per_token: float
     prefill_width: float
     decode_flops_per_token: float
@@ -96,15 +95,15 @@ class RankLayout:
 
 
 def without_uniform_window(layout: RankLayout) -> RankLayout:
-    """The layout of an engine that reads and keeps the whole context where every layer has the same window.
+    """The layout of an engine that reads the whole context where every layer has the same window.
 
     Attention over more than the window is what such an engine computes unless it is told the window (Mistral-7B); a
     window of some layers only belongs to the model and stays.
     """
-    windows = {group.stored_window_tokens for group in layout.caches}
+    windows = {group.window_tokens for group in layout.caches}
     if len(windows) != 1 or windows == {inf}:
         return layout
-    caches = tuple(replace(g, read_window_tokens=inf, stored_window_tokens=inf) for g in layout.caches)
+    caches = tuple(replace(g, window_tokens=inf, read_window_tokens=inf) for g in layout.caches)
     return replace(layout, caches=caches)
 
 
@@ -283,7 +282,6 @@ class _Builder:
         compressed = attention.kind is AttentionKind.COMPRESSED
         elements, share, width, flops = _attention_widths(attention, self.tp)
         read = elements * self.cache_bytes * share
-        window = float(attention.window_tokens or inf)
         sparse = attention.kind is AttentionKind.SPARSE_LATENT and attention.index_top_k > 0
         has_index = sparse and attention.stores_index
         index = (attention.index_head_dim + 4.0) if has_index else 0.0
@@ -292,10 +290,9 @@ class _Builder:
         return CacheGroup(
             layers=group.layers * group.attention_blocks,
             latent=latent or compressed,
+            window_tokens=float(attention.window_tokens or inf),
             read_window_tokens=read_window_tokens(attention),
-            stored_window_tokens=window,
             read_bytes_per_token=read,
-            stored_bytes_per_token=read if attention.stores_kv else 0.0,
             index_bytes_per_token=index,
             prefill_width=width / self.tp,
             decode_flops_per_token=flops / self.tp,

@@ -1,20 +1,22 @@
 """Does it fit, for how many sequences of what length, what binds, and what setting nearby would fit."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
 from estimator.engine.memory.ledger import MemoryPlan, MemoryTerm, RankMemory, ranks
+from estimator.engine.memory.replica_cache import (
+    ReplicaCache,
+    cache_of,
+    grows_with_prompt,
+    replica_cache,
+    with_longest,
+)
 
 FITS_SHARE = 0.95
 """Above this share of its capacity the cache counts as tight (02-api)."""
 _MOST_TOKENS = 1 << 24
 _CURVE = (1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144, 524_288, 1_048_576)
-
-
-Held = tuple[RankMemory, float]
-"""A rank and the bytes of its cache."""
 
 
 class Verdict(StrEnum):
@@ -97,45 +99,38 @@ def memory_fit(
         Verdict, ledger of the worst rank, capacities and the curve of length against sequences.
     """
     candidates = ranks(plan)
-    dp = plan.parallelism.dp
-    share = -(-sequences // dp)
-    budgets = [_capacity(plan, rank) for rank in candidates]
-    needs = [share * rank.allocation.sequence_bytes(context_tokens) for rank in candidates]
+    cache = cache_of(plan, candidates)
+    share = -(-sequences // cache.attention_dp)
+    budgets = [stage.budget_bytes for stage in cache.stages]
+    needs = [rank.allocation.load_bytes(share, context_tokens) for rank in candidates]
     index = min(range(len(candidates)), key=lambda i: budgets[i] - needs[i])
     rank, capacity, need = candidates[index], budgets[index], needs[index]
-    each = rank.allocation.sequence_bytes(context_tokens)
-    weights_fit = rank.kv_budget_bytes >= 0
-    feasible = weights_fit and need <= capacity
-    limit = rank.max_num_seqs * dp
-    room = min(
-        int(max(budget, 0) // max(candidate.allocation.sequence_bytes(context_tokens), 1.0)) * dp
-        for candidate, budget in zip(candidates, budgets, strict=True)
-    )
-    held = list(zip(candidates, budgets, strict=True))
-    longest = longest_context(plan, sequences=sequences, at_most=window_tokens, held=held)
+    room = int(cache.sequences(context_tokens))
+    feasible = sequences <= room
+    longest = longest_context(plan, sequences=sequences, at_most=window_tokens, cache=cache)
     return MemoryFit(
         verdict=_verdict(feasible, need, capacity),
         feasible=feasible,
-        binding_term=_binding(rank, feasible, need, capacity, room, limit, weights_fit),
+        binding_term=_binding(rank, feasible, capacity, room, cache.engine_sequences),
         rank=rank,
         ledger=_ledger(rank, round(need)),
         sequences=sequences,
         context_tokens=context_tokens,
-        bytes_per_sequence=each,
+        bytes_per_sequence=rank.allocation.sequence_bytes(context_tokens),
         needed_bytes=round(need),
         capacity_bytes=max(round(capacity), 0),
-        capacity_tokens=_tokens(plan, rank, capacity, context_tokens) * dp,
+        capacity_tokens=_tokens(plan, rank, capacity, context_tokens) * cache.attention_dp,
         effective_tokens=room * context_tokens,
         max_sequences=room,
         max_context_tokens=longest,
-        engine_sequences_limit=limit,
-        observed=plan.overrides.kv_cache_tokens_observed is not None,
-        curve=_curve(plan, held, window_tokens, context_tokens) if with_curve else (),
+        engine_sequences_limit=cache.engine_sequences,
+        observed=cache.observed,
+        curve=_curve(plan, cache, window_tokens, context_tokens) if with_curve else (),
     )
 
 
 def longest_context(
-    plan: MemoryPlan, *, sequences: int, at_most: int | None = None, held: Sequence[Held] | None = None
+    plan: MemoryPlan, *, sequences: int, at_most: int | None = None, cache: ReplicaCache | None = None
 ) -> int:
     """The longest length in tokens at which so many sequences fit, 0 when none does.
 
@@ -146,25 +141,20 @@ def longest_context(
         plan: model, GPU memory, policy, formats, degrees and overrides.
         sequences: sequences at once in the replica.
         at_most: the model's window, or the length not to pass; None for no limit.
-        held: the plan's ranks with their cache bytes, where they are known already.
+        cache: the plan's cache, where it is known already.
     """
     share = -(-sequences // plan.parallelism.dp)
-    if not grows_with_prompt(plan):
-        found = _longest_held(held if held is not None else _held(plan), share)
+    if not grows_with_prompt(plan.policy, plan.overrides):
+        found = _longest_held(cache or replica_cache(plan), share)
         return found if at_most is None else min(found, at_most)
     top = UNLIMITED_TOKENS if at_most is None else at_most
     turn = plan.policy.chunk_above_tokens
     if turn is not None and top > turn:
-        found = _longest_held(_held(with_longest(plan, turn + 1)), share)
+        found = _longest_held(replica_cache(with_longest(plan, turn + 1)), share)
         if found > turn:
             return min(found, top)
         top = turn
     return _longest_unchunked(plan, sequences, min(top, _MOST_TOKENS))
-
-
-def grows_with_prompt(plan: MemoryPlan) -> bool:
-    """Whether the length of the prompts decides how many tokens one pass takes, and so the activations."""
-    return plan.policy.batched_tokens_follow_context and plan.overrides.max_batched_tokens is None
 
 
 def _longest_unchunked(plan: MemoryPlan, sequences: int, top: int) -> int:
@@ -182,25 +172,9 @@ def _longest_unchunked(plan: MemoryPlan, sequences: int, top: int) -> int:
 def shortfall_bytes(plan: MemoryPlan, *, sequences: int, context_tokens: int) -> float:
     """Bytes that the worst rank lacks for the load, 0 where it fits; the first question of `memory_fit` alone."""
     share = -(-sequences // plan.parallelism.dp)
-    lacking = 0.0
-    for rank in ranks(plan):
-        needed = share * rank.allocation.sequence_bytes(context_tokens)
-        lacking = max(lacking, needed - _capacity(plan, rank), -float(rank.kv_budget_bytes))
-    return lacking
-
-
-def _capacity(plan: MemoryPlan, rank: RankMemory) -> float:
-    """Bytes of the cache on a rank: the budget, or what the server printed (tokens of the replica)."""
-    observed = plan.overrides.kv_cache_tokens_observed
-    if observed is None:
-        return float(rank.kv_budget_bytes)
-    per_rank = observed / plan.parallelism.dp
-    whole = rank.allocation.bytes_per_token + sum(rank.allocation.window_bytes)
-    if not rank.allocation.window_bytes:
-        return per_rank * rank.allocation.bytes_per_token
-    # a hybrid cache prints the tokens of sequences of the longest length the server takes
-    longest = max(plan.longest_tokens, 1)
-    return min(per_rank / longest * rank.allocation.sequence_bytes(longest), per_rank * whole)
+    stages = replica_cache(plan).stages
+    lacking = (stage.allocation.load_bytes(share, context_tokens) - stage.budget_bytes for stage in stages)
+    return float(max(0.0, *lacking))
 
 
 def _tokens(plan: MemoryPlan, rank: RankMemory, capacity: float, context_tokens: int) -> int:
@@ -212,7 +186,7 @@ def _tokens(plan: MemoryPlan, rank: RankMemory, capacity: float, context_tokens:
     if capacity <= 0:
         return 0
     if not allocation.window_bytes and not allocation.fixed_bytes and allocation.bytes_per_token:
-        block = allocation.block_tokens
+        block = int(allocation.block_tokens)
         return int(capacity / (block * allocation.bytes_per_token)) * block
     each = allocation.sequence_bytes(context_tokens)
     slots = -(-context_tokens // allocation.block_tokens) * allocation.block_tokens
@@ -240,13 +214,11 @@ def _ledger(rank: RankMemory, need: int) -> Ledger:
     )
 
 
-def _binding(
-    rank: RankMemory, feasible: bool, need: float, capacity: float, room: int, limit: int, weights_fit: bool
-) -> MemoryTerm:
+def _binding(rank: RankMemory, feasible: bool, capacity: float, room: int, limit: int) -> MemoryTerm:
     """What limits: the first term whose running sum passes the usable bytes, else what growing load exhausts first."""
     if feasible:
         return MemoryTerm.KV_CACHE if room <= limit else MemoryTerm.MAX_NUM_SEQS
-    if weights_fit:
+    if capacity >= 0:
         return MemoryTerm.KV_CACHE
     running = 0
     for term, size in (
@@ -261,29 +233,17 @@ def _binding(
     return MemoryTerm.KV_CACHE
 
 
-def _curve(plan: MemoryPlan, held: Sequence[Held], window: int | None, context: int) -> tuple[CurvePoint, ...]:
+def _curve(plan: MemoryPlan, cache: ReplicaCache, window: int | None, context: int) -> tuple[CurvePoint, ...]:
     """Sequences against length, at powers of two up to the model's window, and at the asked length."""
     longest = window if window is not None else max(131_072, context)
     lengths = sorted({length for length in (*_CURVE, context, longest) if length <= longest} or {context})
-    grows = grows_with_prompt(plan)
+    grows = grows_with_prompt(plan.policy, plan.overrides)
     points = []
     for length in lengths:
-        fitting = min(
-            int(max(budget, 0) // max(rank.allocation.sequence_bytes(length), 1.0)) * plan.parallelism.dp
-            for rank, budget in (_held(with_longest(plan, length)) if grows else held)
-        )
-        points.append(CurvePoint(context_tokens=length, sequences=fitting))
+        held = replica_cache(with_longest(plan, length)) if grows else cache
+        points.append(CurvePoint(context_tokens=length, sequences=int(held.sequences(length))))
     return tuple(points)
 
 
-def _held(plan: MemoryPlan) -> list[Held]:
-    return [(rank, _capacity(plan, rank)) for rank in ranks(plan)]
-
-
-def _longest_held(held: Sequence[Held], share: int) -> int:
-    return min(rank.allocation.longest_tokens(max(budget, 0) / share) for rank, budget in held)
-
-
-def with_longest(plan: MemoryPlan, longest_tokens: int) -> MemoryPlan:
-    """The plan for a server that takes sequences of this length."""
-    return replace(plan, longest_tokens=longest_tokens)
+def _longest_held(cache: ReplicaCache, share: int) -> int:
+    return min(stage.allocation.longest_tokens(max(stage.budget_bytes, 0), share) for stage in cache.stages)

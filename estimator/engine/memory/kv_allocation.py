@@ -1,13 +1,14 @@
-"""What an engine allocates for the cache of a sequence on a rank: blocks, chunks, windows, states."""
+"""What an engine allocates for the caches of sequences on a rank: blocks, chunks, windows, states."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import inf
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from estimator.engine.architecture.kv_cache import KvLayout, kv_layout
+from estimator.engine.architecture.kv_cache import kv_layout
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.weights import FoldedArchitecture
 
@@ -16,55 +17,104 @@ UNLIMITED_TOKENS = 1 << 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvAllocation:
-    """Cache bytes of one sequence on one rank as the engine allocates them.
+    """Cache of sequences on one rank as the engine allocates it; bytes and tokens, numbers or arrays of many keys.
 
-    bytes(t) = per_token · blocks(t) + Σ w_i · min(blocks(t), kept_i) + fixed, blocks(t) = ⌈t/block⌉ · block;
-    `kept_tokens[i]` is what a windowed group keeps at most (window, chunk and a block more), infinite where the
-    engine keeps everything.
+    Every one of N sequences of t tokens, r = ⌈t/block⌉ · block, takes
+    bytes_per_token · r + fixed + Σ window_bytes_i · min(r, resident_i + chunk_i / N).
+    `resident_tokens` is what a windowed group keeps while it decodes (the window, in blocks), infinite where the engine
+    keeps everything. `chunk_tokens` is what one pass adds beside it: a pass has so many tokens for all sequences
+    together, since blocks that have left the window are freed before a pass takes new ones. Windows ascend.
     """
 
-    layout: KvLayout
-    block_tokens: int
-    bytes_per_token: float
-    window_bytes: tuple[float, ...]
-    kept_tokens: tuple[float, ...]
-    fixed_bytes: float
+    block_tokens: Any
+    bytes_per_token: Any
+    window_bytes: tuple[Any, ...]
+    resident_tokens: tuple[Any, ...]
+    chunk_tokens: tuple[Any, ...]
+    fixed_bytes: Any
 
-    def sequence_bytes(self, tokens: float) -> float:
-        """Bytes the engine allocates for a sequence of `tokens` tokens."""
-        block = self.block_tokens
-        rounded = -(-tokens // block) * block
-        total = self.bytes_per_token * rounded + self.fixed_bytes
-        for cost, kept in zip(self.window_bytes, self.kept_tokens, strict=True):
-            total += cost * (rounded if rounded < kept else kept)
-        return total
+    @property
+    def kept_tokens(self) -> tuple[float, ...]:
+        """What a windowed group keeps of one sequence alone: window and chunk."""
+        return tuple(kept + chunk for kept, chunk in zip(self.resident_tokens, self.chunk_tokens, strict=True))
 
-    def sequences_bytes(self, tokens: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`sequence_bytes` over an array of lengths."""
-        rounded = np.ceil(tokens / self.block_tokens) * self.block_tokens
-        total = self.bytes_per_token * rounded + self.fixed_bytes
-        for cost, kept in zip(self.window_bytes, self.kept_tokens, strict=True):
-            total = total + cost * np.minimum(rounded, kept)
-        return total
+    def sequence_bytes(self, tokens: Any) -> Any:
+        """Bytes the engine allocates for one sequence of `tokens` tokens alone."""
+        return self.load_bytes(1, tokens)
 
-    def longest_tokens(self, budget_bytes: float) -> int:
-        """The longest sequence (a whole number of blocks) that fits into `budget_bytes`; at most 2^40 tokens."""
-        left = budget_bytes - self.fixed_bytes
+    def load_bytes(self, sequences: Any, tokens: Any) -> Any:
+        """Bytes of `sequences` (1 or more) sequences of `tokens` tokens each."""
+        rounded = -(-tokens // self.block_tokens) * self.block_tokens
+        each = self.bytes_per_token * rounded + self.fixed_bytes
+        for cost, kept, chunk in zip(self.window_bytes, self.resident_tokens, self.chunk_tokens, strict=True):
+            each = each + cost * least(rounded, kept + chunk / sequences)
+        return sequences * each
+
+    def sequences_within(self, budget_bytes: Any, tokens: Any) -> Any:
+        """Most whole sequences that fit into `budget_bytes` when each has `tokens` tokens; 0 where not one does.
+
+        The one count of sequences a cache holds: memory fit, speed, sizing and sweeps all take it.
+        """
+        found = reduce(most, (most(budget_bytes - shared, 0.0) // each for each, shared in self._bounds(tokens)))
+        # Each bound alone falls short of the count by less than one.
+        return found + (self.load_bytes(found + 1, tokens) <= budget_bytes) if self.window_bytes else found
+
+    def mean_sequences_within(self, budget_bytes: Any, tokens: Any) -> Any:
+        """Sequences that fill `budget_bytes` when they have `tokens` tokens in the mean, some fewer and some more.
+
+        Not rounded; rounded down it is `sequences_within`.
+        """
+        return reduce(most, (most(budget_bytes - shared, 0.0) / each for each, shared in self._bounds(tokens)))
+
+    def _bounds(self, tokens: Any) -> Iterator[tuple[Any, Any]]:
+        """Pairs of bytes of each sequence and bytes shared by all, of which the load takes the least.
+
+        At first each sequence has a chunk of its own beside every window; then all share that of the smallest window,
+        of the next, and so on.
+        """
+        rounded = -(-tokens // self.block_tokens) * self.block_tokens
+        each, shared = most(self.sequence_bytes(tokens), 1.0), 0.0
+        yield each, shared
+        for cost, kept, chunk in zip(self.window_bytes, self.resident_tokens, self.chunk_tokens, strict=True):
+            each = most(each - cost * (least(rounded, kept + chunk) - least(rounded, kept)), 1.0)
+            shared = shared + cost * chunk
+            yield each, shared
+
+    def longest_tokens(self, budget_bytes: float, sequences: int = 1) -> int:
+        """The longest length (a whole number of blocks) at which so many sequences fit; at most 2^40 tokens."""
+        left = budget_bytes / sequences - self.fixed_bytes
         if left < 0:
             return 0
-        kept = sorted(zip(self.kept_tokens, self.window_bytes, strict=True))
+        kept = [
+            (resident + chunk / sequences, cost)
+            for resident, chunk, cost in zip(self.resident_tokens, self.chunk_tokens, self.window_bytes, strict=True)
+        ]
         slope = self.bytes_per_token + sum(self.window_bytes)
         reached, spent = 0.0, 0.0
-        for limit, cost in [*kept, (inf, 0.0)]:
+        for limit, cost in [*sorted(kept), (inf, 0.0)]:
             if slope <= 0:
                 return UNLIMITED_TOKENS
             end = reached + (left - spent) / slope
             if end <= limit:
                 blocks = int(end / self.block_tokens + 1e-9)
-                return min(blocks * self.block_tokens, UNLIMITED_TOKENS)
+                return min(blocks * int(self.block_tokens), UNLIMITED_TOKENS)
             spent += (limit - reached) * slope
             reached, slope = limit, slope - cost
         return UNLIMITED_TOKENS
+
+
+def least(one: Any, other: Any) -> Any:
+    """The smaller of two numbers or arrays; numpy costs ten times as much for two numbers."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.minimum(one, other)
+    return min(one, other)
+
+
+def most(one: Any, other: Any) -> Any:
+    """The larger of two numbers or arrays."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.maximum(one, other)
+    return max(one, other)
 
 
 def kv_allocation(
@@ -78,9 +128,10 @@ def kv_allocation(
 ) -> KvAllocation:
     """The allocation of one rank.
 
-    A windowed group keeps min(W − 1 + batched tokens, t) tokens and one block more; with the hybrid cache off it keeps
-    the whole sequence. Sparse latent attention has a layout of its own where the policy knows it: 132 bytes of index a
-    token in fp8 whatever the cache format is, and 656 bytes of latent with scales and a 16-bit rope part in fp8.
+    A windowed group of one sequence keeps min(W − 1 + batched tokens, t) tokens and one block more; with the hybrid
+    cache off, or a window that the engine does not apply, the whole sequence. Sparse latent attention has a layout of
+    its own where the policy knows it: 132 bytes of index a token in fp8 whatever the cache format is, and 656 bytes of
+    latent with scales and a 16-bit rope part in fp8.
 
     Source: vLLM v1 kv_cache_interface (SlidingWindowSpec.max_memory_usage_bytes); the SGLang log of DeepSeek-V3.2
     (48,072 bytes a token measured, 61 × 788 = 48,068).
@@ -90,16 +141,15 @@ def kv_allocation(
     if isinstance(kept, KvAllocation):
         return kept
     layout = kv_layout(folded.architecture, kv_format, tp=tp, layers=layers)
-    block = policy.block_tokens
-    extra = batched_tokens - 1 if policy.window_adds_batched_tokens else 0
-    window_bytes, limits = [], []
-    for cost in layout.windows:
-        window_bytes.append(float(cost.bytes_per_token))
-        if not policy.hybrid_cache:
-            limits.append(inf)
-            continue
-        tokens = cost.window_tokens + max(extra, 0)
-        limits.append(float((-(-tokens // block) + 1) * block) if block > 1 else float(tokens))
+    uniform = not layout.growth_bytes_per_token and len({cost.window_tokens for cost in layout.windows}) == 1
+    whole = not policy.hybrid_cache or (uniform and not policy.uniform_window)
+    windows = sorted(
+        (
+            *((inf, 0.0) if whole else _kept_tokens(policy, cost.window_tokens, batched_tokens)),
+            float(cost.bytes_per_token),
+        )
+        for cost in layout.windows
+    )
     per_token = float(layout.growth_bytes_per_token)
     latent = any(
         group.attention is not None and group.attention.latent_rank for group in folded.architecture.layer_groups
@@ -107,15 +157,25 @@ def kv_allocation(
     if latent and layout.index_bytes_per_token and policy.fp8_index_bytes:
         per_token = _sparse_latent(folded, policy, layers, kv_format, per_token - float(layout.index_bytes_per_token))
     built = KvAllocation(
-        layout=layout,
-        block_tokens=block,
+        block_tokens=policy.block_tokens,
         bytes_per_token=per_token,
-        window_bytes=tuple(window_bytes),
-        kept_tokens=tuple(limits),
+        window_bytes=tuple(cost for _, _, cost in windows),
+        resident_tokens=tuple(resident for resident, _, _ in windows),
+        chunk_tokens=tuple(chunk for _, chunk, _ in windows),
         fixed_bytes=float(layout.state_bytes) * policy.state_copies,
     )
     folded.kept[key] = built
     return built
+
+
+def _kept_tokens(policy: MemoryPolicy, window_tokens: int, batched_tokens: int) -> tuple[float, float]:
+    """Tokens that a windowed group keeps of a sequence while it decodes, and those that one pass adds."""
+    block = policy.block_tokens
+    extra = max(batched_tokens - 1, 0) if policy.window_adds_batched_tokens else 0
+    if block == 1:
+        return float(window_tokens), float(extra)
+    resident, kept = ((-(-tokens // block) + 1) * block for tokens in (window_tokens, window_tokens + extra))
+    return float(resident), float(kept - resident)
 
 
 def _sparse_latent(

@@ -1,6 +1,6 @@
 """The memory of one GPU as a ledger: weights, runtime, activations, graphs and cache of the worst rank, and slack."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -279,14 +279,7 @@ def _allocation(plan: MemoryPlan, folded: FoldedArchitecture, weights: RankWeigh
     )
     if not plan.draft_cache_bytes_per_token:
         return built
-    return KvAllocation(
-        layout=built.layout,
-        block_tokens=built.block_tokens,
-        bytes_per_token=built.bytes_per_token + plan.draft_cache_bytes_per_token,
-        window_bytes=built.window_bytes,
-        kept_tokens=built.kept_tokens,
-        fixed_bytes=built.fixed_bytes,
-    )
+    return replace(built, bytes_per_token=built.bytes_per_token + plan.draft_cache_bytes_per_token)
 
 
 def _stored_share(plan: MemoryPlan, folded: FoldedArchitecture, weights: RankWeights) -> float:
@@ -336,18 +329,14 @@ def ledger_columns(plan: MemoryPlan, *, tokens: Any, sequences: Any) -> dict[str
         sequences: sequences at once in the replica, broadcast with `tokens`.
 
     Returns:
-        `LEDGER_COLUMNS` in bytes (slack negative where it does not fit), `max_sequences` the cache admits in the
-        replica at these lengths, and `fits` (1.0 or 0.0).
+        `LEDGER_COLUMNS` in bytes, slack negative where it does not fit.
     """
     lengths, load = np.broadcast_arrays(np.asarray(tokens, dtype=np.float64), np.asarray(sequences, dtype=np.float64))
-    dp = plan.parallelism.dp
-    share = np.ceil(load / dp)
+    share = np.ceil(load / plan.parallelism.dp)
     worst: dict[str, NDArray[np.float64]] = {}
     for rank in ranks(plan):
-        each = rank.allocation.sequences_bytes(lengths)
-        need = share * each
+        need = rank.allocation.load_bytes(share, lengths)
         slack = rank.kv_budget_bytes - need
-        admitted = np.floor(np.maximum(rank.kv_budget_bytes, 0) / np.maximum(each, 1.0)) * dp
         row = {
             "memory_bytes": np.full(lengths.shape, float(rank.memory_bytes)),
             "unmanaged_bytes": np.full(lengths.shape, float(rank.unmanaged_bytes)),
@@ -357,14 +346,10 @@ def ledger_columns(plan: MemoryPlan, *, tokens: Any, sequences: Any) -> dict[str
             "cuda_graph_bytes": np.full(lengths.shape, float(rank.cuda_graph_bytes)),
             "kv_cache_bytes": need,
             "slack_bytes": slack,
-            "max_sequences": admitted,
         }
         if not worst:
             worst = row
             continue
         worse = slack < worst["slack_bytes"]
-        limit = np.minimum(worst["max_sequences"], admitted)
         worst = {name: np.where(worse, row[name], worst[name]) for name in row}
-        worst["max_sequences"] = limit
-    worst["fits"] = (worst["slack_bytes"] >= 0).astype(np.float64)
     return worst

@@ -32,6 +32,8 @@ class MemoryPolicy:
     `batched_tokens_follow_context`: without chunked prefill a whole prompt is one batch; above `chunk_above_tokens` the
     engine chunks by itself into `chunked_tokens`.
 
+    `uniform_window`: False where an engine reads and keeps the whole context although all layers have the same window.
+
     `cache_formats` are those the engine can store its cache in; empty means any.
 
     `input_embedding_on_host`: the input embedding stays in the host's memory, rows are looked up there.
@@ -69,6 +71,7 @@ class MemoryPolicy:
     cuda_graph_bytes: int = 0
     block_tokens: int = 16
     hybrid_cache: bool = True
+    uniform_window: bool = True
     window_adds_batched_tokens: bool = True
     state_copies: int = 1
     mxfp4_pad_columns: int = 0

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from estimator.engine.codes import Binding
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp, llama_cpp_prefill_s, llama_cpp_step_s
 from estimator.engine.forward_pass.operators import Folded
@@ -55,8 +53,7 @@ def ideal_expected(
     decode_share: Any,
 ) -> Expected:
     """The teaching profile: the roofline with a share of the peak, whole sequences, no queue and no overhead."""
-    whole = Capacity(cache_sequences=np.floor(limits.cache_sequences + 1e-9), max_sequences=limits.max_sequences)
-    admitted = admitted_sequences(whole, load.concurrency, mode)
+    admitted = admitted_sequences(limits, load.concurrency, mode)
     micro = micro_batch(admitted, pipeline)
     least = step_floor(floor, micro, load.context_tokens)
     step = least.time_s(decode_share)

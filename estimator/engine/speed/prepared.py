@@ -5,14 +5,14 @@ from enum import StrEnum
 
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.errors import InvalidInputError, MissingFigureError
-from estimator.engine.forward_pass.flops import active_parameters
 from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
-from estimator.engine.forward_pass.kernels import weight_format
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp, fold_llama_cpp
 from estimator.engine.forward_pass.operators import Folded, fold
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, ideal_floor
 from estimator.engine.forward_pass.traffic import RankLayout, rank_layout, without_uniform_window
-from estimator.engine.serving.capacity import Storage, kv_budget_bytes, storage
+from estimator.engine.memory.ledger import MemoryPlan, batched_tokens_of
+from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
+from estimator.engine.serving.capacity import MEAN_SHARE_OF_OUTPUT, Limits
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.engine.speed.bands import Band, llama_cpp_band, no_band, serving_band
 
@@ -31,8 +31,8 @@ class Basis(StrEnum):
 class Key:
     """Everything of a plan but its load.
 
-    `cache_budget_bytes` is what one rank gives to the KV cache (from the memory model or observed); None takes
-    `utilization · memory − weights − reserve`. The overrides replace the profile's own limits.
+    `memory` is the plan that memory fit counts with: it says what the KV cache holds, how many sequences the engine
+    runs at once and how many tokens one pass takes. None takes the engine's own policy on this GPU, for short lengths.
     `kv_settings_assumed`: the KV format or the memory fraction is a default, so that a saturated TTFT is not said.
     """
 
@@ -41,10 +41,7 @@ class Key:
     engine: EngineProfile
     precision: Precision
     parallelism: Parallelism
-    cache_budget_bytes: float | None = None
-    memory_utilization: float | None = None
-    max_num_seqs: int | None = None
-    max_batched_tokens: int | None = None
+    memory: MemoryPlan | None = None
     kv_settings_assumed: bool = False
 
 
@@ -58,7 +55,8 @@ class PreparedKey:
     key: Key
     layout: RankLayout
     ceiling: Floor
-    store: Storage
+    cache: ReplicaCache
+    reserved_share: float
     band: Band
     basis: Basis
     doubts: tuple[str, ...]
@@ -66,7 +64,15 @@ class PreparedKey:
     ideal: Floor | None = None
     llama_cpp: LlamaCpp | None = None
     unsupported: str | None = None
-    weight_bytes: float = 0.0
+
+    @property
+    def limits(self) -> Limits:
+        """What bounds the sequences of the replica besides the bytes of its cache."""
+        return Limits(
+            attention_dp=float(self.cache.attention_dp),
+            engine_sequences=float(self.cache.engine_sequences),
+            reserved_share=self.reserved_share,
+        )
 
     @property
     def kind(self) -> str:
@@ -95,24 +101,17 @@ def prepare(key: Key, constants: OperatorConstants = DEFAULT_OPERATORS) -> Prepa
 
 
 def _prepare_ideal(key: Key, layout: RankLayout, ceiling: Floor) -> PreparedKey:
-    counts = active_parameters(key.architecture)
-    fmt = weight_format(key.precision.weights, key.gpu)
-    shards = key.parallelism.tp * key.parallelism.pp
-    weights = counts.total * fmt.bytes_per_weight / shards
-    if layout.experts:
-        weights = layout.weight_bytes
     return PreparedKey(
         key=key,
         layout=layout,
         ceiling=ceiling,
         ideal=ideal_floor(key.architecture, key.gpu, key.precision, key.parallelism, layout),
-        store=storage(
-            layout, budget_bytes=_whole_budget(key, weights, reserve_bytes=0.0), max_num_seqs=key.max_num_seqs or 10**9
-        ),
+        cache=replica_cache(_memory(key)),
+        # The documents count what is in the cache, without what an engine reserves.
+        reserved_share=MEAN_SHARE_OF_OUTPUT,
         band=no_band(),
         basis=Basis.ASSUMPTION,
         doubts=(),
-        weight_bytes=weights,
     )
 
 
@@ -134,15 +133,12 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
         layout=layout,
         ceiling=ceiling,
         llama_cpp=folded,
-        store=storage(
-            layout,
-            budget_bytes=_whole_budget(key, layout.weight_bytes, reserve_bytes=2.0**30),
-            max_num_seqs=1,
-        ),
+        # One stream is what was measured, however many the engine may be started for.
+        cache=replace(replica_cache(_memory(key)), engine_sequences=1),
+        reserved_share=MEAN_SHARE_OF_OUTPUT,
         band=llama_cpp_band(doubtful=doubtful),
         basis=Basis.NEAREST_FAMILY if doubtful else Basis.CALIBRATED,
         doubts=(f"llama.cpp on {key.gpu.kernel_family or key.gpu.slug}",) if doubtful else (),
-        weight_bytes=layout.weight_bytes,
     )
 
 
@@ -150,27 +146,14 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Op
     serving = key.engine.serving
     if serving is None:
         raise InvalidInputError("the profile has no serving constants", field="engine")
-    if not serving.uniform_window:
+    memory = _memory(key)
+    if not memory.policy.uniform_window:
         layout = without_uniform_window(layout)
-    budget = key.cache_budget_bytes
-    if budget is None:
-        budget = kv_budget_bytes(
-            serving,
-            memory_bytes=key.gpu.memory_bytes,
-            weight_bytes=layout.weight_bytes,
-            utilization=key.memory_utilization,
-        )
-    store = storage(
-        layout,
-        budget_bytes=budget,
-        max_num_seqs=key.max_num_seqs or serving.max_num_seqs,
-        reserved_share=serving.kv_reserved_share_of_output,
-    )
     folded: Folded | None = None
     doubts: tuple[str, ...] = ()
     unsupported = None
     try:
-        folded, doubts = fold(layout, key.gpu, serving, constants, max_batched_tokens=key.max_batched_tokens)
+        folded, doubts = fold(layout, key.gpu, serving, constants, max_batched_tokens=batched_tokens_of(memory))
     except MissingFigureError as missing:
         unsupported = str(missing)
     amd = key.gpu.kernel_family in _AMD_FAMILIES
@@ -179,17 +162,23 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Op
         layout=layout,
         ceiling=ceiling,
         serving=folded,
-        store=store,
+        cache=replica_cache(memory),
+        reserved_share=serving.kv_reserved_share_of_output,
         band=serving_band(layout, doubtful=bool(doubts), amd=amd),
         basis=Basis.NEAREST_FAMILY if doubts else Basis.CALIBRATED,
         doubts=doubts,
         unsupported=unsupported,
-        weight_bytes=layout.weight_bytes,
     )
 
 
-def _whole_budget(key: Key, weights: float, *, reserve_bytes: float) -> float:
-    if key.cache_budget_bytes is not None:
-        return key.cache_budget_bytes
-    share = key.memory_utilization if key.memory_utilization is not None else 1.0
-    return share * key.gpu.memory_bytes - weights - reserve_bytes
+def _memory(key: Key) -> MemoryPlan:
+    if key.memory is not None:
+        return key.memory
+    return MemoryPlan(
+        architecture=key.architecture,
+        memory_bytes=key.gpu.memory_bytes,
+        gpu_family=key.gpu.kernel_family,
+        policy=key.engine.memory,
+        precision=key.precision,
+        parallelism=key.parallelism,
+    )

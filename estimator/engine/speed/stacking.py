@@ -9,14 +9,14 @@ import numpy as np
 ValueT = TypeVar("ValueT")
 
 # What a missing slot holds, by field: a window without end and a cost of nothing.
-_PADDING = {"windows": np.inf, "log_miss": -1.0}
+_PADDING = {"resident_tokens": np.inf, "log_miss": -1.0}
 
 
 def stack(values: Sequence[ValueT]) -> ValueT:
     """One value whose fields are arrays of shape (keys,); tuples of slots are padded to the longest.
 
     Args:
-        values: equal dataclasses whose fields are numbers or tuples of numbers; at least one.
+        values: equal dataclasses whose fields are numbers, tuples of numbers, or such dataclasses; at least one.
     """
     first = values[0]
     stacked: dict[str, Any] = {}
@@ -27,6 +27,8 @@ def stack(values: Sequence[ValueT]) -> ValueT:
             padding = _PADDING.get(spec.name, 0.0)
             padded = [(*entry, *([padding] * (slots - len(entry)))) for entry in column]
             stacked[spec.name] = tuple(np.array(slot, dtype=np.float64) for slot in zip(*padded, strict=True))
+        elif is_dataclass(column[0]):
+            stacked[spec.name] = stack(column)
         else:
             stacked[spec.name] = np.array(column, dtype=np.float64)
     return type(first)(**stacked)
@@ -38,7 +40,9 @@ def take(stacked: ValueT, index: Any) -> ValueT:
     for spec in fields(stacked):  # type: ignore[arg-type]
         value = getattr(stacked, spec.name)
         if isinstance(value, tuple):
-            taken[spec.name] = tuple(slot.take(index, mode="clip") for slot in value)
+            taken[spec.name] = tuple(
+                take(slot, index) if is_dataclass(slot) else slot.take(index, mode="clip") for slot in value
+            )
         elif is_dataclass(value):
             taken[spec.name] = take(value, index)
         else:

@@ -6,7 +6,8 @@ Columns of `Sweep.evaluate` (float64 unless said otherwise, NaN where a figure i
 |---|---|---|
 | `ttft_s_low/mid/high/ceiling`, `tpot_s_…`, `e2e_s_…` | s | times; open loop: mean TTFT |
 | `tokens_per_s_per_user_…`, `…_total_…`, `…_per_gpu_…`, `requests_per_s_…` | 1/s | rates; low is the slow end |
-| `max_sequences` | sequences | what the KV cache and the engine admit, rounded down |
+| `max_sequences` | sequences | most that run at once: what the cache holds of running ones, and the engine's limit |
+| `full_length_sequences` | sequences | what the cache holds when each has its whole answer in it (memory fit) |
 | `effective_concurrency`, `decoding_sequences` | sequences | inside the engine; decoding at a time |
 | `prefill_s`, `step_s` | s | one prompt alone; one decode step |
 | `step_memory_bandwidth_s`, `step_compute_s`, `step_interconnect_s`, `step_overhead_s` | s | parts of a step; add up |
@@ -18,7 +19,7 @@ Columns of `Sweep.evaluate` (float64 unless said otherwise, NaN where a figure i
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from estimator.engine.codes import MODES, Binding, Reason
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor
-from estimator.engine.serving.capacity import Capacity, Storage, capacity
+from estimator.engine.memory.replica_cache import RankCache
+from estimator.engine.serving.capacity import Capacity, Limits, capacity, running_tokens
 from estimator.engine.serving.open_loop import ideal_pace, serving_pace
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.steady_state import Load, context_tokens, micro_batch, prefix_tokens
@@ -64,7 +66,8 @@ OPEN_COLUMNS = (
     "utilization",
     "max_stable_requests_per_s",
 )
-FLOAT_COLUMNS = (*EXPECTED_COLUMNS, *CEILING_COLUMNS, *STATE_COLUMNS, "max_sequences", *OPEN_COLUMNS)
+CAPACITY_COLUMNS = ("max_sequences", "full_length_sequences")
+FLOAT_COLUMNS = (*EXPECTED_COLUMNS, *CEILING_COLUMNS, *STATE_COLUMNS, *CAPACITY_COLUMNS, *OPEN_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +118,8 @@ class _Stack:
     """Keys of one kind as arrays; `model` is what the kind's expectation needs."""
 
     ceiling: Floor
-    store: Storage
+    stages: tuple[RankCache, ...]
+    limits: Limits
     band: Band
     settings: _Settings
     model: Folded | Floor | LlamaCpp | None
@@ -215,11 +219,18 @@ def _stacked(keys: Sequence[PreparedKey]) -> _Stack:
     models = [key.serving or key.ideal or key.llama_cpp for key in keys if not key.unsupported]
     return _Stack(
         ceiling=stack([key.ceiling for key in keys]),
-        store=stack([key.store for key in keys]),
+        stages=_stages(keys),
+        limits=stack([key.limits for key in keys]),
         band=stack([key.band for key in keys]),
         settings=stack([_settings(key) for key in keys]),
         model=stack(models) if models else None,
     )
+
+
+def _stages(keys: Sequence[PreparedKey]) -> tuple[RankCache, ...]:
+    """Caches by pipeline stage; a key with fewer stages repeats its last, which changes no minimum."""
+    most = max(len(key.cache.stages) for key in keys)
+    return tuple(stack([key.cache.stages[min(n, len(key.cache.stages) - 1)] for key in keys]) for n in range(most))
 
 
 def _settings(prepared: PreparedKey) -> _Settings:
@@ -250,18 +261,29 @@ def _load(rows: Rows, mode: WorkloadMode) -> Load:
 
 def _columns(keys: _Stack, load: Load, rows: Rows, kind: str, mode: WorkloadMode) -> Columns:
     settings = keys.settings
-    reserved = 0.0 if mode is WorkloadMode.DECODE_STEP else load.output_tokens
-    limits = capacity(keys.store, load.context_tokens, reserved)
+    limits = _capacity(keys, load, rows)
     if kind == "ideal":
-        limits = Capacity(cache_sequences=np.floor(limits.cache_sequences + 1e-9), max_sequences=limits.max_sequences)
-    places = np.minimum(limits.cache_sequences, limits.max_sequences)
+        limits = replace(limits, cache_sequences=np.floor(limits.cache_sequences + 1e-9))
+    places = limits.running_sequences
+    held = {"max_sequences": np.floor(places + 1e-9), "full_length_sequences": limits.full_length_sequences}
     if mode is WorkloadMode.OPEN_LOOP and kind in ("serving", "ideal"):
-        return _open(keys, load, rows, places, kind)
-    columns = _closed(keys, load, limits, kind, mode)
-    columns["max_sequences"] = np.floor(places + 1e-9)
-    cache_binds = limits.cache_sequences < limits.max_sequences
+        return _open(keys, load, rows, places, kind) | held
+    columns = _closed(keys, load, limits, kind, mode) | held
+    cache_binds = limits.cache_sequences < limits.engine_sequences
     _name_limit(columns, cache_binds)
     return _withhold(columns, places, (settings.kv_settings_assumed > 0.0) & cache_binds, kind, load, mode)
+
+
+def _capacity(keys: _Stack, load: Load, rows: Rows) -> Capacity:
+    """Sequences that fit at the length stated, or at prompt and share of the answer; and with the whole answer."""
+    stated = np.asarray(rows.context_tokens, float)
+    outputs = np.asarray(rows.output_tokens, float)
+    running = running_tokens(load.input_tokens, outputs, keys.limits.reserved_share)
+    full = running_tokens(load.input_tokens, outputs, 1.0)
+    if np.any(~np.isnan(stated)):
+        running = np.where(np.isnan(stated), running, stated)
+        full = np.where(np.isnan(stated), full, stated)
+    return capacity(keys.stages, keys.limits, running_tokens=running, full_tokens=full)
 
 
 def _name_limit(columns: Columns, cache_binds: Any) -> None:
@@ -318,7 +340,6 @@ def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Colum
         gpus=settings.gpus,
         folded=keys.model if isinstance(keys.model, Folded) else None,
     )
-    columns["max_sequences"] = np.floor(places + 1e-9)
     reason = np.where(columns["utilization"] >= 1.0, np.int8(Reason.QUEUE_GROWS), np.int8(Reason.NONE))
     return _blank(columns, places < 1.0, reason)
 
@@ -345,6 +366,8 @@ def _blank(columns: Columns, no_room: Any, reason: Any, missing: Any = False) ->
     columns["reason"] = np.where(no_room, np.int8(Reason.DOES_NOT_FIT), reason)
     blank = no_room | missing
     if np.any(blank):
+        # Nothing waits for a place where none will ever be free.
+        columns["saturated"] = columns["saturated"] & ~blank
         for name in (*EXPECTED_COLUMNS, *STATE_COLUMNS, *OPEN_COLUMNS):
             if name in columns:
                 columns[name] = np.where(blank, np.nan, columns[name])

@@ -6,7 +6,10 @@ from estimator.engine.forward_pass.kernel_tables import REFERENCE_OPERATORS
 from estimator.engine.forward_pass.operators import fold
 from estimator.engine.forward_pass.roofline import ceiling_floor, floor_prefill_s, floor_step_s
 from estimator.engine.forward_pass.traffic import rank_layout
-from estimator.engine.serving.capacity import capacity, storage
+from estimator.engine.memory.kv_allocation import kv_allocation
+from estimator.engine.memory.policy import MemoryPolicy
+from estimator.engine.memory.weights import fold as fold_weights
+from estimator.engine.serving.capacity import Capacity
 from estimator.engine.serving.steady_state import (
     Load,
     context_tokens,
@@ -20,6 +23,7 @@ from tests.engine.reference import (
     golden_gpu,
     golden_parallelism,
     golden_precision,
+    memory_setting,
     serving_constants,
 )
 from tests.engine.shapes import from_shape
@@ -40,6 +44,28 @@ NAMES = [
 ]
 
 
+def golden_room(inputs, layout, context):
+    """The capacity of 03-engine 1.4, `dp · (u · memory − weights − reserve) / kv(context)`, not rounded.
+
+    The engine's own rule counts whole sequences in blocks; the cases test what load makes of a capacity.
+    """
+    slug, degrees = inputs["engine"], layout.parallelism
+    memory = memory_setting(slug, "memory_utilization") * inputs["hardware"]["memory_bytes"]
+    budget = memory - layout.weight_bytes - inputs["reserve_bytes"]
+    allocation = kv_allocation(
+        fold_weights(from_shape(inputs["model_shape"])),
+        golden_precision(inputs).kv_cache,
+        MemoryPolicy(block_tokens=1, window_adds_batched_tokens=False, fp8_index_bytes=132),
+        tp=degrees.tp,
+    )
+    held = degrees.dp * degrees.pp * budget / allocation.sequence_bytes(context)
+    return Capacity(
+        cache_sequences=held,
+        engine_sequences=memory_setting(slug, "max_num_seqs") * degrees.dp,
+        full_length_sequences=held,
+    )
+
+
 def evaluate(name):
     case = next(c for c in golden_cases() if c["name"] == name)
     inputs = case["inputs"]
@@ -49,15 +75,13 @@ def evaluate(name):
     folded, doubts = fold(layout, gpu, serving, REFERENCE_OPERATORS)
     offline = inputs.get("kind") == "max_throughput"
     mode = WorkloadMode.OFFLINE if offline else WorkloadMode.CLOSED_LOOP
-    budget = serving.memory_utilization * inputs["hardware"]["memory_bytes"] - layout.weight_bytes
     load = Load(
         input_tokens=float(inputs["isl"]),
         output_tokens=float(inputs["osl"]),
         concurrency=float(inputs["conc"] or 2048),
         context_tokens=context_tokens(inputs["isl"], inputs["osl"]),
     )
-    store = storage(layout, budget_bytes=budget - inputs["reserve_bytes"], max_num_seqs=serving.max_num_seqs)
-    room = capacity(store, load.context_tokens, load.output_tokens)
+    room = golden_room(inputs, layout, load.context_tokens)
     state = steady_state(folded, load, room, mode)
     return case, gpu, layout, folded, load, room, state, doubts
 

@@ -1,6 +1,7 @@
 """The sweep: rows equal single evaluations, nothing is faster than its ceiling, ends are ordered, gaps are told."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from tests.engine.shapes import (
     IDEAL,
     LLAMA_8B,
     LLAMA_CPP,
+    REFERENCE_MEMORY,
     from_shape,
     latent_shape,
     llama_8b_shape,
@@ -303,8 +305,8 @@ def windowed(layers_with_window):
     return from_shape({**llama_8b_shape(), "Lw": layers_with_window, "win": 4096})
 
 
-def offline(architecture, **constants):
-    prepared = key(architecture, engine=serving_engine(**constants))
+def offline(architecture, **policy):
+    prepared = key(architecture, engine=replace(serving_engine(), memory=replace(REFERENCE_MEMORY, **policy)))
     mode = MODE_CODES[WorkloadMode.OFFLINE]
     return Sweep([prepared]).evaluate(
         Rows(key=0, mode=mode, input_tokens=20000.0, output_tokens=2000.0, concurrency=1.0)

@@ -1,0 +1,245 @@
+"""One count of what fits: memory fit, speed, sizing and sweeps say the same of the same load, on any plan.
+
+The plans are drawn at random from every shipped model, GPU and engine. What must hold for each of them:
+
+- throughput's `full_length_sequences` is memory-fit's `max_sequences`, its `feasible` memory-fit's of one sequence;
+- memory-fit's `feasible` is `concurrency <= full_length_sequences`, of a load and of a row of a sweep (`fits`);
+- throughput's clamp is the same cache filled at the length of running sequences, at most the engine's limit, which both
+  endpoints name alike; what runs is never more than asked for;
+- what does not fit has no time and no rate, and nothing waits for a place.
+"""
+
+import random
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from estimator.engine.codes import Reason
+from estimator.engine.errors import EngineError
+from estimator.engine.options import MemoryOverrides, ServiceLevel
+from estimator.engine.specs import Parallelism, Precision, WorkloadMode
+from estimator.resolvers.choices import GpuChoice, ModelChoice, PlanChoice, WorkloadChoice
+from estimator.resolvers.issues import ResolutionError
+from estimator.resolvers.resolve import resolve_plan
+from estimator.services.memory_fit import estimate_memory
+from estimator.services.sizing import Candidate, Demand, size
+from estimator.services.sweeps import load, snapshot_of
+from estimator.services.throughput import estimate_throughput
+from estimator.services.throughput_figures import METRICS
+from estimator.validation import shipped
+
+PLANS = 1500
+WEIGHTS = ("bf16", "bf16", "fp8", "int4", "nvfp4", "q4_k_m")
+CACHES = ("bf16", "bf16", "fp8")
+DEGREES = (
+    {},
+    {},
+    {"tp": 2},
+    {"tp": 4},
+    {"tp": 8},
+    {"pp": 2},
+    {"tp": 2, "pp": 4},
+    {"dp": 4},
+    {"tp": 2, "dp": 2, "ep": 4},
+)
+LENGTHS = ((1, 1), (128, 128), (921.6, 921.6), (1000, 300), (100, 5000), (7373, 922), (30_000, 500), (100_000, 4000))
+MODES = (WorkloadMode.CLOSED_LOOP, WorkloadMode.STATIC_BATCH, WorkloadMode.DECODE_STEP, WorkloadMode.OFFLINE)
+
+
+@cache
+def gpus():
+    """GPUs of the catalog whose peak is known: those of which a speed can be said."""
+    rows = [shipped.facts().row("gpu", slug) for slug in sorted(shipped.facts().slugs("gpu"))]
+    return [row["slug"] for row in rows if row.get("memory_vendor_bytes") and peak_of(row)]
+
+
+def peak_of(row):
+    return any(row["peak_flops_per_s"].get(name) for name in ("bf16", "fp16"))
+
+
+def drawn(number):
+    """A plan of the seed `number`, or None where its parts do not go together."""
+    rng = random.Random(number)
+    facts = shipped.facts()
+    inputs, outputs = rng.choice(LENGTHS)
+    mode = rng.choice(MODES)
+    load = {} if mode is WorkloadMode.OFFLINE else {"concurrency": rng.choice((1, 2, 3, 7, 16, 64, 257, 1025, 5000))}
+    limits = MemoryOverrides(
+        utilization=rng.choice((None, None, 0.5, 0.95)),
+        max_num_seqs=rng.choice((None, None, None, 8, 4096)),
+        max_batched_tokens=rng.choice((None, None, 512)),
+        kv_cache_tokens_observed=rng.choice((None,) * 9 + (65_536,)),
+    )
+    choice = PlanChoice(
+        model=ModelChoice(slug=rng.choice(sorted(facts.slugs("model")))),
+        gpu=GpuChoice(slug=rng.choice(gpus())),
+        engine=rng.choice(sorted(facts.slugs("engine"))),
+        precision=Precision(weights=rng.choice(WEIGHTS), kv_cache=rng.choice(CACHES)),
+        parallelism=Parallelism(**rng.choice(DEGREES)),
+        memory=limits,
+        workload=WorkloadChoice(
+            mode=mode,
+            input_tokens=inputs,
+            output_tokens=outputs,
+            context_tokens=rng.choice((None, None, 8192)),
+            batch_sizes=(1, 40, 3000),
+            **load,
+        ),
+    )
+    try:
+        return resolve_plan(choice, facts)
+    except (ResolutionError, EngineError):
+        return None
+
+
+def with_length(plan, tokens, concurrency=1):
+    """The plan asking for sequences of this many tokens."""
+    return replace(plan, workload=replace(plan.workload, context_tokens=tokens, concurrency=concurrency))
+
+
+def check(plan):
+    """Every claim of the module's head for one plan; whether it fits, and whether more was asked for than runs."""
+    fit, speed = estimate_memory(plan).fit, estimate_throughput(plan)
+    figures, cache = speed.figures, speed.memory_cache
+    assert figures.full_length_sequences == fit.max_sequences
+    assert cache.engine_sequences == fit.engine_sequences_limit
+    assert fit.feasible is (fit.sequences <= fit.max_sequences)
+    assert (fit.verdict == "does_not_fit") is not fit.feasible
+    one = replace(plan, workload=replace(plan.workload, concurrency=1))
+    assert speed.feasible is estimate_memory(one).fit.feasible
+    for row in (figures, *speed.rows):
+        assert row.full_length_sequences == fit.max_sequences
+        check_row(row, plan, speed)
+    if speed.feasible and plan.engine.kind != "llama_cpp" and plan.engine.slug != "vllm-unsloth":
+        check_clamp(plan, speed)
+    return speed.feasible, figures.saturated
+
+
+def check_row(row, plan, speed):
+    """No time, rate or wait of what does not fit; never more inside than asked for, than fits and than is run."""
+    if row.reason is Reason.DOES_NOT_FIT:
+        said = [*(row.expected[name].mid for name in METRICS), *row.ceiling.values(), row.prefill_s, row.step_s]
+        assert said == [None] * len(said)
+        assert (row.saturated, row.max_sequences, row.effective_concurrency) == (False, 0, None)
+        assert row.full_length_sequences == 0
+        return
+    assert row.full_length_sequences >= 1
+    if row.effective_concurrency is None:
+        return  # the ceiling alone is known: no measured kernels, or more than one stream of llama.cpp
+    assert row.effective_concurrency < row.max_sequences + 1
+    if plan.workload.mode is not WorkloadMode.OFFLINE:
+        assert row.effective_concurrency <= row.concurrency
+        assert row.saturated == (row.concurrency > row.effective_concurrency * (1 + 1e-9))
+        assert row.saturated or row.concurrency <= row.max_sequences
+    assert row.max_sequences <= speed.memory_cache.engine_sequences
+
+
+def check_clamp(plan, speed):
+    """What runs at once fills memory-fit's own cache at the length of those running, on each attention-data rank."""
+    asked = speed.running_tokens
+    # Where a whole prompt is one pass, memory-fit would count another server for another length.
+    if plan.engine.memory.batched_tokens_follow_context and plan.memory.max_batched_tokens is None:
+        return
+    if speed.memory_cache.observed and len(speed.memory_cache.stages[0].allocation.window_bytes):
+        return  # a printed size of a hybrid cache is of sequences of the longest length
+    fit = estimate_memory(with_length(plan, asked)).fit
+    dp, limit = plan.parallelism.dp, fit.engine_sequences_limit
+    most = speed.figures.max_sequences
+    if fit.max_sequences >= limit:
+        assert most == limit
+    else:
+        assert fit.max_sequences <= most < fit.max_sequences + dp or (most == limit < fit.max_sequences + dp)
+
+
+def test_memory_fit_and_throughput_agree_on_what_fits():
+    plans = [plan for plan in map(drawn, range(PLANS)) if plan is not None]
+    seen = [check(plan) for plan in plans]
+    assert len(plans) > PLANS / 2
+    fitting = sum(fits for fits, _ in seen)
+    assert fitting > 200
+    assert len(plans) - fitting > 200
+    assert sum(saturated for _, saturated in seen) > 50
+    assert {plan.engine.slug for plan in plans} == {profile["slug"] for profile in engines()}
+
+
+def engines():
+    facts = shipped.facts()
+    return [facts.row("engine", slug) for slug in facts.slugs("engine")]
+
+
+def test_sizing_takes_the_same_counts():
+    checked = 0
+    for number in range(2000, 2400):
+        plan = drawn(number)
+        if plan is None or plan.engine.kind == "llama_cpp" or plan.workload.context_tokens is not None:
+            continue
+        plan = replace(plan, workload=replace(plan.workload, mode=WorkloadMode.CLOSED_LOOP))
+        speed = estimate_throughput(plan)
+        candidate = Candidate(plan=plan, gpu="g", precision="p", tp=plan.parallelism.tp, price=None)
+        option = size(candidate, Demand(concurrency=1), ServiceLevel(), 8)
+        if not speed.feasible:
+            assert option.capacity is None
+            assert option.reason.startswith("does_not_fit")
+        elif option.capacity is not None:
+            checked += 1
+            assert option.max_sequences == speed.figures.max_sequences
+            assert option.full_length_sequences == speed.figures.full_length_sequences
+            limited = option.max_sequences == speed.memory_cache.engine_sequences
+            assert option.capacity.binding.value == ("max_num_seqs" if limited else "memory")
+            assert option.capacity.concurrency == option.max_sequences
+    assert checked > 50
+
+
+SWEEP = {
+    "models": ["llama-3.1-8b", "gpt-oss-120b", "deepseek-v3"],
+    "gpus": ["h100-sxm5-80gb", "l40s"],
+    "engines": ["vllm-0.19", "vllm-v0", "vllm-2023", "tensorrt-llm-1", "nim", "trtllm-bench", "lmdeploy", "sglang-0.5"],
+    "precisions": [{"weights": "fp8", "kv_cache": "bf16"}],
+    "parallelism": [{"tp": 1}, {"tp": 2, "pp": 2}, {"tp": 8}],
+    "workloads": [
+        {"mode": "closed_loop", "input_tokens": 1000, "output_tokens": 3000},
+        {"mode": "static_batch", "input_tokens": 20_000, "output_tokens": 500},
+    ],
+    "batch_sizes": [1, 30, 300, 3000],
+}
+
+
+@pytest.mark.parametrize("batches", [[1, 30, 300, 3000], "max"])
+def test_rows_of_a_sweep_say_what_memory_fit_says(batches):
+    facts = shipped.facts()
+    asked = SWEEP | {"batch_sizes": batches}
+    sweep = load({"sweep": asked}, snapshot_of(asked, facts))
+    rows = sweep.rows(0, sweep.total_rows)
+    text = {
+        name: np.array(rows[name].labels)[rows[name].codes]
+        for name in ("model", "gpu", "engine", "parallelism", "status")
+    }
+    compared = 0
+    for at in range(0, sweep.total_rows, 5):
+        if text["status"][at] == "unsupported":
+            continue
+        inputs, outputs, batch = (int(rows[name][at]) for name in ("input_tokens", "output_tokens", "batch_size"))
+        plan = resolve_plan(
+            PlanChoice(
+                model=ModelChoice(slug=text["model"][at]),
+                gpu=GpuChoice(slug=text["gpu"][at]),
+                engine=text["engine"][at],
+                precision=Precision(weights="fp8", kv_cache="bf16"),
+                parallelism=Parallelism(**{part[:2]: int(part[2:]) for part in text["parallelism"][at].split("-")}),
+                workload=WorkloadChoice(input_tokens=inputs, output_tokens=outputs, concurrency=batch),
+            ),
+            facts,
+        )
+        fit, speed = estimate_memory(plan).fit, estimate_throughput(plan)
+        assert bool(rows["fits"][at]) is fit.feasible
+        assert rows["full_length_sequences"][at] == fit.max_sequences
+        assert rows["max_sequences"][at] == speed.figures.max_sequences
+        assert rows["slack_bytes"][at] == pytest.approx(fit.ledger.slack_bytes, abs=2)
+        assert (text["status"][at] == "does_not_fit") is not speed.feasible
+        if batches == "max":
+            assert fit.feasible or batch == 1
+            assert batch == 1 or batch <= speed.figures.max_sequences
+        compared += 1
+    assert compared > 40
