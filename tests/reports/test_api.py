@@ -206,6 +206,32 @@ def test_near_matches_are_named(api, ana, loaded_catalog):
     assert "llama-3.1-8b" in answer.json()["errors"][0]["near"]
 
 
+def test_names_as_people_write_them_are_stored_as_slugs(api, ana, loaded_catalog):
+    sweep = SWEEP | {"models": ["meta-llama/Llama-3.1-8B"], "gpus": ["NVIDIA H100 80GB HBM3"], "engines": ["vLLM 0.19"]}
+    assert api(ana).post(URL, order(sweep=sweep, pricing=None)).status_code == 202
+    stored = Report.objects.get().versions.get().inputs["sweep"]
+    assert (stored["models"], stored["gpus"], stored["engines"]) == (
+        ["llama-3.1-8b"],
+        ["h100-sxm5-80gb"],
+        ["vllm-0.19"],
+    )
+    twice = api(ana).post(URL, order(sweep=SWEEP | {"models": ["llama-3.1-8b", "Llama 3.1 8B"]}))
+    assert fault(twice) == {("#/sweep/models/1", "ambiguous")}
+
+
+@pytest.mark.parametrize("query", ["archived=maybe", "mine=2", "tags=x", "page=0", "ordering=owner"])
+def test_a_parameter_of_the_list_that_says_nothing_is_refused(api, ana, query):
+    answer = api(ana).get(f"{URL}?{query}")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["parameter"] == query.split("=")[0]
+
+
+def test_creating_takes_no_parameters(api, ana, loaded_catalog):
+    answer = api(ana).post(f"{URL}?dry_run=true", order())
+    assert [error["parameter"] for error in answer.json()["errors"]] == ["dry_run"]
+    assert Report.objects.count() == 0
+
+
 def test_a_sweep_over_the_row_limit_is_refused_before_it_costs_anything(api, ana, loaded_catalog):
     batches = {"from": 1, "to": 1_000_000, "scale": "linear"}
     answer = api(ana).post(URL, order(sweep=SWEEP | {"batch_sizes": batches}))
