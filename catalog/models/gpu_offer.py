@@ -8,8 +8,9 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from catalog.models.gpu import Gpu
-from catalog.models.pricing import validate_currency
+from catalog.models.pricing import NO_CURRENCY, validate_currency
 from catalog.models.row import CatalogRow
+from estimator.engine.cost.currencies import is_currency
 
 
 class Market(models.TextChoices):
@@ -74,6 +75,8 @@ class GpuOffer(CatalogRow):
             gap = abs(self.price_per_hour - self.price_per_gpu_hour * self.gpu_count)
             if gap > self.price_per_hour / 50:
                 errors["price_per_gpu_hour"] = _("Times the number of GPUs this is not the price of the instance.")
+        if self.currency and not is_currency(self.currency):
+            errors["currency"] = NO_CURRENCY
         stored = type(self).objects.filter(pk=self.pk).values(*self.FROZEN).first() if self.pk else None
         for name in self.FROZEN:
             if stored and stored[name] != getattr(self, name):

@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from catalog.models.row import CatalogRecord, CatalogRow
+from estimator.engine.cost.currencies import is_currency
 from estimator.engine.cost.meters import UNITS
 from estimator.engine.cost.price_list import EVERY_DAY, DailyWindow, PriceRow
 from estimator.engine.errors import EngineError
@@ -18,6 +19,7 @@ from estimator.engine.errors import EngineError
 # Fields of the engine's row under the names they have here.
 _FIELDS = {"zone": "daily_zone", "weekdays": "weekday_mask"}
 validate_currency = RegexValidator(r"^[A-Z]{3}$", _("Use the three letters of ISO 4217, for example USD."))
+NO_CURRENCY = _("There is no such currency in ISO 4217.")
 
 
 class Channel(models.TextChoices):
@@ -268,13 +270,7 @@ class ApiPrice(CatalogRecord):
 
     def clean(self) -> None:
         """Refuse what the engine could not bill, edits in place and overlapping periods, in words."""
-        errors: dict[str, Any] = {}
-        if self.effective_from and self.effective_to and self.effective_to <= self.effective_from:
-            errors["effective_to"] = _("The period ends before it begins.")
-        if bool(self.daily_start) != bool(self.daily_end):
-            errors["daily_end"] = _("A daily window needs both hours, or none.")
-        if self.voided_at and not self.void_reason:
-            errors["void_reason"] = _("Say why the price is voided.")
+        errors = self._faults_of_fields()
         if not errors:
             try:
                 self.as_engine_row()
@@ -299,6 +295,18 @@ class ApiPrice(CatalogRecord):
             raise ValidationError(
                 errors if all(name in editable for name in errors) else [str(text) for text in errors.values()]
             )
+
+    def _faults_of_fields(self) -> dict[str, Any]:
+        errors: dict[str, Any] = {}
+        if self.effective_from and self.effective_to and self.effective_to <= self.effective_from:
+            errors["effective_to"] = _("The period ends before it begins.")
+        if bool(self.daily_start) != bool(self.daily_end):
+            errors["daily_end"] = _("A daily window needs both hours, or none.")
+        if self.voided_at and not self.void_reason:
+            errors["void_reason"] = _("Say why the price is voided.")
+        if self.currency and not is_currency(self.currency):
+            errors["currency"] = NO_CURRENCY
+        return errors
 
     def _field_names(self) -> set[str]:
         return {field.name for field in self._meta.concrete_fields if field.editable}

@@ -40,11 +40,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """A row that ends, because the source states another price from then on; voided when it never took effect."""
+    """A row that ends, because the source states another price from then on; voided when it was never right."""
 
     row: ApiPrice
     on: datetime.date
     void: bool = False
+    void_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +141,9 @@ def _closing(row: ApiPrice, prices: Sequence[StatedPrice], today: datetime.date)
     """When a row of this source has to end: at the start of the next stated price, or today, or never."""
     same = [price for price in prices if price.worth == worth_of(row) and price.period.meets(period_of(row))]
     if same:
+        if _start_learnt(row, same[0], prices):
+            reason = _("replaced by its source, which now says since when it holds and what held before")
+            return Closing(row=row, on=today, void=True, void_reason=reason)
         end = same[0].effective_to
         if end is not None and (row.effective_to is None or end < row.effective_to):
             return Closing(row=row, on=end)
@@ -150,9 +154,18 @@ def _closing(row: ApiPrice, prices: Sequence[StatedPrice], today: datetime.date)
         return None
     starts = [price.effective_from for price in prices if price.effective_from and price.effective_from > today]
     if row.effective_from is not None and row.effective_from >= today:
-        return Closing(row=row, on=row.effective_from, void=True)
+        reason = _("replaced by its source before it took effect")
+        return Closing(row=row, on=row.effective_from, void=True, void_reason=reason)
     later = [start for start in starts if not _ruled_by_other(row, prices, today)]
     return Closing(row=row, on=min(later, default=today))
+
+
+def _start_learnt(row: ApiPrice, same: StatedPrice, prices: Sequence[StatedPrice]) -> bool:
+    """Whether a row held since no known day, and the source now states its first day and another price before it."""
+    if row.effective_from is not None or same.effective_from is None:
+        return False
+    before = Period(None, same.effective_from)
+    return any(price.worth != same.worth and price.period.meets(before) for price in prices)
 
 
 def _ruled_by_other(row: ApiPrice, prices: Sequence[StatedPrice], today: datetime.date) -> bool:
@@ -231,7 +244,7 @@ def _close(closings: Sequence[Closing], reason: str) -> None:
     for closing in closings:
         row = closing.row
         if closing.void:
-            row.voided_at, row.void_reason = now, _("replaced by its source before it took effect")
+            row.voided_at, row.void_reason = now, closing.void_reason
         else:
             row.effective_to = closing.on
         row.updated_at = now

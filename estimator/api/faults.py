@@ -114,6 +114,7 @@ def _fixed(code: IssueCode, message: Callable[[], str]) -> tuple[IssueCode, _Sen
 
 
 _RULES: dict[str, tuple[IssueCode, _Sentence]] = {
+    "unknown_currency": _fixed("invalid", lambda: _("Must be a currency of ISO 4217, such as USD.")),
     "missing": _fixed("required", lambda: _("This field is required.")),
     "extra_forbidden": _fixed("unknown_field", lambda: _("There is no such field.")),
     "int_type": _fixed("invalid_type", lambda: _("Must be a whole number.")),

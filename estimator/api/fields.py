@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
+from estimator.engine.cost.currencies import is_currency
 from estimator.resolvers.facts import Facts, Kind
 
 MAX_TOKENS = 100_000_000
@@ -61,9 +62,18 @@ Money = Annotated[
         examples=["2.50"],
     ),
 ]
+
+
+def _currency(value: str) -> str:
+    if not is_currency(value):
+        raise PydanticCustomError("unknown_currency", "not a code of ISO 4217")
+    return value
+
+
 Currency = Annotated[
     str,
     Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code of every amount beside it, such as USD.", examples=["USD"]),
+    AfterValidator(_currency),
 ]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 

@@ -29,6 +29,7 @@ class Reason(IntEnum):
     KV_SETTINGS_ASSUMED = 3
     QUEUE_GROWS = 4
     NO_QUEUE = 5
+    NO_SECOND_TOKEN = 6
 
     @property
     def label(self) -> str:

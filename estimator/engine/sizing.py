@@ -26,6 +26,7 @@ class Constraint(StrEnum):
     TPOT = "tpot"
     E2E = "e2e"
     RATE = "rate"
+    UNKNOWN = "missing-figure"
 
 
 class Objective(StrEnum):
@@ -105,9 +106,10 @@ def largest_load(
         end: What ends the grid: the memory, or the sequences that the engine runs at once.
 
     Returns:
-        The capacity, bound by the target that the next load misses first, or by what ends the grid.
+        The capacity, bound by the target that the next load misses first, by a load of which nothing is known, or by
+        what ends the grid.
     """
-    inside = np.ones(loads.shape, dtype=bool)
+    inside = np.isfinite(rates)
     for values, target in times.values():
         with np.errstate(invalid="ignore"):
             inside &= values <= target
@@ -116,7 +118,8 @@ def largest_load(
     met = len(loads) if inside.all() else int(np.argmin(inside))
     binding = end
     if met < len(loads):
-        binding = next(name for name, (values, target) in times.items() if not values[met] <= target)
+        missed = (name for name, (values, target) in times.items() if values[met] > target)
+        binding = next(missed, Constraint.UNKNOWN)
     last = met - 1
     best = int(np.argmax(rates[:met]))
     users = None if think_time_s is None else float(np.max(rates[:met] * (think_time_s + e2e_s[:met])))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from estimator.engine.cost.meters import meter
@@ -183,8 +184,9 @@ def price_provenance(resolved: ResolvedPrice, facts: Facts, references: Mapping[
             warnings.append(
                 _("%(meter)s is disputed: %(dispute)s.") % {"meter": row["meter"], "dispute": row["dispute"]}
             )
-    ending = _ending([by_id[reference] for reference in references])
-    return Resolved(provenance=tuple(entries), warnings=tuple(warnings), assumptions=ending)
+    used = [by_id[reference] for reference in references]
+    warnings += _to_come(used, resolved.day)
+    return Resolved(provenance=tuple(entries), warnings=tuple(warnings), assumptions=_ending(used))
 
 
 def _ending(rows: Sequence[FactRow]) -> tuple[str, ...]:
@@ -207,6 +209,16 @@ def _undated(rows: Sequence[FactRow], day: datetime.date | None) -> Iterator[str
             "on %(day)s. State the prices of that day to be sure."
         )
         yield text % {"meters": names, "seen": min(seen), "day": day.isoformat()}
+
+
+def _to_come(rows: Sequence[FactRow], day: datetime.date | None) -> Iterator[str]:
+    """A warning where a day to come is billed at prices that nobody has promised for it."""
+    open_ended = sorted({row["meter"] for row in rows if not row["effective_to"]})
+    if day is not None and day > timezone.now().date() and open_ended:
+        yield _("%(day)s is to come: %(meters)s are taken to cost then what is known today.") % {
+            "day": day.isoformat(),
+            "meters": ", ".join(open_ended),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from estimator.resolvers.precisions import (
     precision_assumptions,
     resolve_precision,
     stored_format_warnings,
+    unused_format_warnings,
 )
 from estimator.resolvers.workloads import resolve_workload
 
@@ -64,6 +65,7 @@ def _assemble(
         check_cache_format(precision.kv_cache, engine)
     warnings += stored_format_warnings(precision, model)
     warnings += average_file_warnings(precision, model)
+    warnings += unused_format_warnings(choice.precision, model.architecture)
     with found.part():
         _check_mtp(choice, model)
     with found.part():

@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 from estimator.engine.cost import money
 from estimator.engine.cost.api import ApiCost
 from estimator.engine.cost.break_even import Crossing, Stair, crossing, replicas_for, staircase
-from estimator.engine.cost.self_hosted import HOURS_PER_MONTH, SECONDS_PER_HOUR, Yield
+from estimator.engine.cost.self_hosted import HOURS_PER_MONTH, SECONDS_PER_HOUR, Billing, Yield
 from estimator.engine.errors import MissingFigureError
 from estimator.engine.explain import Step
 from estimator.services.self_hosted import Machines
@@ -43,6 +43,7 @@ class BreakEvenResult:
     replica_requests_per_month: float
     hosted_cost_per_month: Decimal
     usage_cost_per_month: Decimal
+    billing: Billing
     load_fraction: float
     stairs: tuple[Stair, ...]
     crossing: Crossing
@@ -50,9 +51,20 @@ class BreakEvenResult:
     @property
     def cheaper(self) -> str:
         """The cheaper side on the reserved basis."""
-        if self.hosted_cost_per_month == self.api_cost_per_month:
-            return "equal"
-        return "self_hosted" if self.hosted_cost_per_month < self.api_cost_per_month else "api"
+        return _cheaper(self.hosted_cost_per_month, self.api_cost_per_month)
+
+    @property
+    def cheaper_by_use(self) -> str | None:
+        """The cheaper side where machines are billed by use: the same at every volume. None where they are held."""
+        if self.billing is not Billing.SCALE_TO_ZERO:
+            return None
+        return _cheaper(self.usage_cost_per_month, self.api_cost_per_month)
+
+    @property
+    def usage_cost_per_request(self) -> Decimal:
+        """Busy time of one request at the machines' price."""
+        with localcontext(money.EXACT):
+            return money.round_physics(self.usage_cost_per_month / self.traffic.requests)
 
     def explain(self) -> list[Step]:
         """Bills, replicas and crossing."""
@@ -99,6 +111,25 @@ class BreakEvenResult:
         return steps
 
 
+def api_costs(bill: ApiCost, traffic: Traffic, rate_to_currency: Decimal) -> tuple[Decimal, Decimal]:
+    """The API's cost of one request and of the month in the machines' currency, exact.
+
+    Raises:
+        MissingFigureError: The bill has an unpriced meter.
+    """
+    if bill.total is None:
+        raise MissingFigureError("both sides need a price", field="api")
+    with localcontext(money.EXACT):
+        per_request = (bill.total * rate_to_currency).normalize()
+        return per_request, (per_request * traffic.requests).normalize()
+
+
+def _cheaper(hosted: Decimal, api: Decimal) -> str:
+    if hosted == api:
+        return "equal"
+    return "self_hosted" if hosted < api else "api"
+
+
 def break_even(
     bill: ApiCost, machines: Machines, made: Yield, traffic: Traffic, *, rate_to_currency: Decimal = Decimal(1)
 ) -> BreakEvenResult:
@@ -115,13 +146,12 @@ def break_even(
         MissingFigureError: The bill has an unpriced meter, or the replica's rate is not known.
     """
     rate = made.requests_per_s
-    if bill.total is None or rate is None:
-        raise MissingFigureError("both sides need a price", field="api")
+    if rate is None:
+        raise MissingFigureError("the length of the answers is needed", field="monthly.output_tokens")
     capacity = rate * SECONDS_PER_HOUR * HOURS_PER_MONTH * machines.load_fraction
+    per_request, api_month = api_costs(bill, traffic, rate_to_currency)
     with localcontext(money.EXACT):
-        per_request = (bill.total * rate_to_currency).normalize()
         replica = (machines.cost_per_hour * HOURS_PER_MONTH).normalize()
-        api_month = (per_request * traffic.requests).normalize()
     replicas = replicas_for(float(traffic.requests), capacity)
     crossed = crossing(api_cost_per_request=per_request, replica_cost=replica, replica_requests=capacity)
     with localcontext(money.EXACT):
@@ -140,6 +170,7 @@ def break_even(
         replica_requests_per_month=capacity,
         hosted_cost_per_month=hosted,
         usage_cost_per_month=usage,
+        billing=machines.billing,
         load_fraction=busy / replicas,
         stairs=staircase(
             api_cost_per_request=per_request,

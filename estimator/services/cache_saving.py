@@ -6,10 +6,10 @@ from decimal import Decimal
 from estimator.engine.cost import money
 from estimator.engine.cost.price_list import InForce
 from estimator.engine.errors import MissingFigureError
-from estimator.engine.explain import Step
 from estimator.engine.prompt_cache.conversation import Conversation, Turn, conversation_cost
+from estimator.engine.prompt_cache.marks import Mark, MarkedSaving, saving_with_marks
 from estimator.engine.prompt_cache.policy import ArrivalKind, Arrivals, CacheRules, hit_probability, recorded_hits
-from estimator.engine.prompt_cache.saving import CacheEstimate, Prompt, Saving, estimate
+from estimator.engine.prompt_cache.saving import CacheEstimate, Prompt, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,7 @@ class CacheQuestion:
     prompt: Prompt
     arrivals: Arrivals
     turns: tuple[Turn, ...] = ()
+    marks: tuple[Mark, ...] = ()
     ttl_s: int | None = None
     variable_part_first: bool = False
     shards: int = 1
@@ -27,21 +28,16 @@ class CacheQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheAnswer:
-    """Costs per request, or of a whole conversation where turns were given."""
+    """Costs per request (`marked` where marks were given), or of a whole conversation where turns were."""
 
     estimate: CacheEstimate
     conversations: tuple[tuple[int, Conversation], ...] = ()
+    marked: MarkedSaving | None = None
 
     @property
     def best_conversation(self) -> tuple[int, Conversation] | None:
         """The conversation under the cheapest time to live."""
         return min(self.conversations, key=lambda item: item[1].cost_with, default=None)
-
-    def explain(self, prompt: Prompt, currency: str) -> list[Step]:
-        """The per-request arithmetic of the best time to live; for conversations, their sums."""
-        if self.best_conversation is not None:
-            return _conversation_steps(*self.best_conversation, currency)
-        return _saving_steps(self.estimate.best, prompt, currency)
 
 
 def cache_answer(prices: InForce, rules: CacheRules, question: CacheQuestion) -> CacheAnswer:
@@ -50,18 +46,20 @@ def cache_answer(prices: InForce, rules: CacheRules, question: CacheQuestion) ->
     Raises:
         UnpricedMeterError: Input, output or cache reads have no price.
         MissingFigureError: No time to live is known.
-        InvalidInputError: Turns with a cache paid by the hour.
+        InvalidInputError: Turns or marks with a cache paid by the hour, or marks that break its rules.
     """
     found = estimate(
         prices,
         rules,
         question.prompt,
         question.arrivals,
-        ttl_s=question.ttl_s,
+        ttl_s=question.ttl_s if rules.ttls_s or not question.marks else question.marks[0].ttl_s,
         variable_part_first=question.variable_part_first,
         shards=question.shards,
         horizon_s=question.horizon_s,
     )
+    if question.marks:
+        return CacheAnswer(estimate=found, marked=_marked(prices, rules, question))
     if not question.turns:
         return CacheAnswer(estimate=found)
     usable = CacheRules(min_tokens=2**62) if question.variable_part_first else rules
@@ -69,6 +67,18 @@ def cache_answer(prices: InForce, rules: CacheRules, question: CacheQuestion) ->
     return CacheAnswer(
         estimate=found,
         conversations=tuple((ttl, _conversation(prices, usable, rules, question, ttl)) for ttl in ttls),
+    )
+
+
+def _marked(prices: InForce, rules: CacheRules, question: CacheQuestion) -> MarkedSaving:
+    return saving_with_marks(
+        prices,
+        rules,
+        question.prompt,
+        question.arrivals,
+        question.marks,
+        shards=question.shards,
+        horizon_s=question.horizon_s,
     )
 
 
@@ -101,72 +111,6 @@ def _turn_hits(rules: CacheRules, question: CacheQuestion, ttl_s: int) -> list[f
         hit_quality=rules.hit_quality,
     )
     return [share] * count
-
-
-def _saving_steps(best: Saving, prompt: Prompt, currency: str) -> list[Step]:
-    price = best.prices
-    rest = prompt.prompt_tokens - best.cached_tokens
-    steps = [
-        Step.worked(
-            name="cost_without",
-            formula="prompt_tokens · input + output_tokens · output",
-            values={
-                "prompt_tokens": prompt.prompt_tokens,
-                "input": price.input,
-                "output_tokens": prompt.output_tokens,
-                "output": price.output,
-            },
-            value=best.cost_without,
-            unit=currency,
-            source=f"price list, {price.tier.label}; prices per token",
-        )
-    ]
-    if not best.cached_tokens or best.stored_per_token is not None:
-        return steps
-    steps.append(
-        Step.worked(
-            name="cost_with",
-            formula="cached · (hit · read + (1 − hit) · write) + rest · input + output_tokens · output",
-            values={
-                "cached": best.cached_tokens,
-                "hit": best.hit_probability,
-                "read": price.read,
-                "write": price.write,
-                "rest": rest,
-                "input": price.input,
-                "output_tokens": prompt.output_tokens,
-                "output": price.output,
-            },
-            value=best.cost_with,
-            unit=currency,
-            source=f"price list, {price.tier.label}; writes billed as {price.write_billed_as}",
-        )
-    )
-    steps.append(
-        Step.worked(
-            name="saving",
-            formula="cost_without − cost_with",
-            values={"cost_without": best.cost_without, "cost_with": best.cost_with},
-            value=best.saving,
-            unit=currency,
-            source="definition",
-        )
-    )
-    return steps
-
-
-def _conversation_steps(ttl_s: int, found: Conversation, currency: str) -> list[Step]:
-    names = [f"turn_{turn.turn}" for turn in found.turns]
-    return [
-        Step.worked(
-            name="cost_with",
-            formula=" + ".join(names),
-            values=dict(zip(names, (turn.cost_with for turn in found.turns), strict=True)),
-            value=found.cost_with,
-            unit=currency,
-            source=f"sum of the turns at a time to live of {ttl_s} s",
-        )
-    ]
 
 
 def per_hour(amount: Decimal, arrivals: Arrivals) -> Decimal | None:

@@ -8,7 +8,6 @@ from estimator.engine.cost.self_hosted import (
     HOURS_PER_MONTH,
     Allocation,
     Billing,
-    SplitCost,
     Yield,
     cost_per_mtok,
     electricity_per_hour,
@@ -67,18 +66,20 @@ class Electricity:
     cost_per_hour: Decimal
     cost_per_month: Decimal
     kwh_per_month: float
-    cost_per_mtok_output: Decimal
+    cost_per_mtok_output: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfHostedCost:
-    """Money of one basis; `usage` is the other figure, at full load, never to be held against an API's price."""
+    """Money of one basis; `usage` is the other figure, at full load, never to be held against an API's price.
+
+    A plan that does not fit makes nothing (`made` is None): its GPUs bill their hours, no token has a cost.
+    """
 
     machines: Machines
-    made: Yield
+    made: Yield | None
     allocation: Allocation
-    split: SplitCost
-    cost_per_mtok_output: Decimal
+    cost_per_mtok_output: Decimal | None
     cost_per_mtok_output_low: Decimal | None
     cost_per_mtok_output_high: Decimal | None
     cost_per_mtok_input: Decimal | None
@@ -87,7 +88,7 @@ class SelfHostedCost:
     cost_per_request: Decimal | None
     cost_per_hour: Decimal
     cost_per_month: Decimal
-    usage_cost_per_mtok_output: Decimal
+    usage_cost_per_mtok_output: Decimal | None
     reasons: dict[str, str] = field(default_factory=dict)
     electricity: Electricity | None = None
 
@@ -99,7 +100,6 @@ class SelfHostedCost:
     def explain(self) -> list[Step]:
         """Hour, tokens of an hour, cost per million, month."""
         currency, hour = self.machines.currency, self.machines.cost_per_hour
-        tokens = self.made.tokens_per_s_output
         steps = [
             Step.worked(
                 name="cost_per_hour",
@@ -110,14 +110,18 @@ class SelfHostedCost:
                 source="price of the machines",
             )
         ]
-        if self.allocation is Allocation.ALL_TO_OUTPUT:
+        if (
+            self.allocation is Allocation.ALL_TO_OUTPUT
+            and self.made is not None
+            and self.cost_per_mtok_output is not None
+        ):
             steps.append(
                 Step.worked(
                     name="cost_per_mtok_output",
                     formula="cost_per_hour / (tokens_per_s_output · 3600 · productive_share) · 1000000",
                     values={
                         "cost_per_hour": hour,
-                        "tokens_per_s_output": tokens,
+                        "tokens_per_s_output": self.made.tokens_per_s_output,
                         "productive_share": self.machines.productive_share,
                     },
                     value=self.cost_per_mtok_output,
@@ -136,6 +140,47 @@ class SelfHostedCost:
             )
         )
         return steps
+
+
+def cost_of_nothing(
+    machines: Machines, reason: str, *, allocation: Allocation, power: PowerUse | None = None
+) -> SelfHostedCost:
+    """The money of machines that serve nothing: hours are billed while they are held, tokens have no cost.
+
+    Args:
+        machines: GPUs, price and billing.
+        reason: Why nothing is served, such as `does_not_fit`.
+        allocation: As asked for.
+        power: Electricity of owned hardware.
+    """
+    return SelfHostedCost(
+        machines=machines,
+        made=None,
+        allocation=allocation,
+        cost_per_mtok_output=None,
+        cost_per_mtok_output_low=None,
+        cost_per_mtok_output_high=None,
+        cost_per_mtok_input=None,
+        cost_per_mtok_cached_input=None,
+        cost_per_mtok_blended=None,
+        cost_per_request=None,
+        cost_per_hour=machines.cost_per_hour,
+        cost_per_month=_month(machines),
+        usage_cost_per_mtok_output=None,
+        reasons=dict.fromkeys(_OF_TOKENS, reason),
+        electricity=None if power is None else _electricity(power, machines, None),
+    )
+
+
+_OF_TOKENS = (
+    "tokens_per_s_output", "cost_per_mtok_output", "cost_per_mtok_input", "cost_per_mtok_cached_input",
+    "cost_per_mtok_blended", "cost_per_request", "usage_cost_per_mtok_output",
+)  # fmt: skip
+
+
+def _month(machines: Machines) -> Decimal:
+    with localcontext(money.EXACT):
+        return (machines.cost_per_hour * HOURS_PER_MONTH * money.from_physics(machines.billed_share)).normalize()
 
 
 def self_hosted_cost(
@@ -168,8 +213,6 @@ def self_hosted_cost(
         allocation=allocation,
         output_input_cost_ratio=output_input_cost_ratio,
     )
-    with localcontext(money.EXACT):
-        month = (machines.cost_per_hour * HOURS_PER_MONTH * money.from_physics(machines.billed_share)).normalize()
     share = machines.productive_share
     factor = split.output / float(cost_per_mtok(hour, made.tokens_per_s_output, share)) if hour else 1.0
     low, high = tokens_per_s_band or (None, None)
@@ -177,7 +220,6 @@ def self_hosted_cost(
         machines=machines,
         made=made,
         allocation=allocation,
-        split=split,
         cost_per_mtok_output=money.money_from_physics(split.output),
         cost_per_mtok_output_low=_money(float(cost_per_mtok(hour, high, share)) * factor if high else None),
         cost_per_mtok_output_high=_money(float(cost_per_mtok(hour, low, share)) * factor if low else None),
@@ -186,7 +228,7 @@ def self_hosted_cost(
         cost_per_mtok_blended=_money(split.blended),
         cost_per_request=_money(split.per_request),
         cost_per_hour=machines.cost_per_hour,
-        cost_per_month=month,
+        cost_per_month=_month(machines),
         usage_cost_per_mtok_output=money.money_from_physics(split.output * share),
         reasons=split.reasons,
         electricity=None if power is None else _electricity(power, machines, made),
@@ -197,17 +239,19 @@ def _money(value: float | None) -> Decimal | None:
     return None if value is None else money.money_from_physics(value)
 
 
-def _electricity(power: PowerUse, machines: Machines, made: Yield) -> Electricity:
+def _electricity(power: PowerUse, machines: Machines, made: Yield | None) -> Electricity:
     per_hour = electricity_per_hour(
         gpus=machines.gpus, tdp_w=power.tdp_w, pue=power.pue, price_per_kwh=money.to_physics(power.price_per_kwh)
     )
     hours = HOURS_PER_MONTH * machines.billed_share
+    per_mtok = None
+    if made is not None:
+        share = machines.productive_share
+        per_mtok = money.money_from_physics(float(cost_per_mtok(per_hour, made.tokens_per_s_output, share)))
     return Electricity(
         currency=power.currency,
         cost_per_hour=money.money_from_physics(per_hour),
         cost_per_month=money.money_from_physics(per_hour * hours),
-        kwh_per_month=machines.gpus * power.tdp_w / 1000 * power.pue * hours,
-        cost_per_mtok_output=money.money_from_physics(
-            float(cost_per_mtok(per_hour, made.tokens_per_s_output, machines.productive_share))
-        ),
+        kwh_per_month=machines.gpus * power.tdp_w * power.pue * hours / 1000,
+        cost_per_mtok_output=per_mtok,
     )

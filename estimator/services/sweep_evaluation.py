@@ -153,6 +153,7 @@ def _reason_texts() -> dict[Reason, Any]:
         Reason.KV_SETTINGS_ASSUMED: _("More load than fits; the wait hangs on assumed KV settings."),
         Reason.QUEUE_GROWS: _("Requests arrive faster than the replica serves them: the queue grows without end."),
         Reason.NO_QUEUE: _("Offline the queue never empties: a time to the first token is no property of it."),
+        Reason.NO_SECOND_TOKEN: _("An answer of one token has no time per output token."),
     }
 
 
@@ -226,7 +227,7 @@ def _scatter(columns: Rows, figures: dict[str, Any], index: NDArray[np.int64]) -
         target = columns.get(name)
         if isinstance(target, TextValues):
             if name in _CODED:
-                target.codes[index] = np.where(np.isnan(figures["tpot_s_mid"]), -1, values)
+                target.codes[index] = np.where(np.isnan(figures["step_s"]), -1, values)
                 columns[name] = TextValues(codes=target.codes, labels=_CODED[name])
         elif target is not None and target.dtype == np.int8:
             target[index] = values

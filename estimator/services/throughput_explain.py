@@ -1,6 +1,6 @@
 """The working of a throughput answer, step by step, from the values it was computed with."""
 
-from estimator.engine.codes import Binding
+from estimator.engine.codes import Binding, Reason
 from estimator.engine.explain import Step
 from estimator.engine.forward_pass.roofline import StepFloor, added, step_floor
 from estimator.engine.serving.steady_state import micro_batch
@@ -180,6 +180,18 @@ def _times(result: Throughput) -> list[Step]:
                 value=ttft,
                 unit="s",
                 source="one prompt alone; engine overhead, the running step, prompts ahead, a free place",
+            )
+        )
+    single = figures.reason is Reason.NO_SECOND_TOKEN and result.workload.mode is not WorkloadMode.STATIC_BATCH
+    if ttft is not None and e2e is not None and single:
+        steps.append(
+            Step.worked(
+                name="expected.e2e_s.mid",
+                formula="ttft_s",
+                values={"ttft_s": ttft},
+                value=e2e,
+                unit="s",
+                source="an answer of one token is whole with its first token",
             )
         )
     if None not in (ttft, tpot, e2e) and result.workload.mode is not WorkloadMode.STATIC_BATCH:

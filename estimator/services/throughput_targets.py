@@ -1,17 +1,18 @@
 """Targets: whether a load meets them, the goodput, and the highest rate of requests within them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from django.utils.translation import gettext as _
 
 from estimator.engine.codes import Reason
 from estimator.engine.options import TARGETS, BandSide, ServiceLevel
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.queueing import share_within
-from estimator.engine.serving.steady_state import answer_time_s
+from estimator.engine.serving.steady_state import answer_time_s, has_gaps
 from estimator.engine.specs import Workload, WorkloadMode
 from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.sweep import Sweep
@@ -21,12 +22,13 @@ from estimator.services.throughput_plan import rows_of
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-OPEN_PERCENTILE = 95
 _POINTS = 48
 _SEARCHED = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM)
 _LIMIT = 100_000.0
 # Times the stable rate at which every end of the band has a growing queue.
 _BEYOND = 10.0
+# Share of an open loop's requests that meet the targets unless another is asked for.
+OPEN_PERCENTILE = 95
 _SIDES = ("low", "mid", "high")
 
 
@@ -49,19 +51,38 @@ def percentile_of(slo: ServiceLevel, mode: WorkloadMode) -> int:
     return slo.percentile or (OPEN_PERCENTILE if mode is WorkloadMode.OPEN_LOOP else 50)
 
 
+def binding_targets(slo: ServiceLevel, workload: Workload) -> ServiceLevel:
+    """The targets that can bind: an answer of one token has no time per output token to hold against one."""
+    if workload.mode is WorkloadMode.DECODE_STEP or has_gaps(workload.output_tokens):
+        return slo
+    return replace(slo, tpot_s=None)
+
+
+def no_gap_text() -> str:
+    """What is said where a target of `tpot_s` does not bind."""
+    return _("The target of tpot_s does not bind: an answer of one token has no time per output token.")
+
+
+def no_percentile_text() -> str:
+    """What is said where a percentile is asked for and nothing waits at random."""
+    return _("The percentile is not used: only an open loop's requests wait for different times.")
+
+
 def targets_met(sweep: Sweep, workload: Workload, slo: ServiceLevel, figures: SpeedFigures) -> TargetResult:
     """Targets at the workload's load, and the highest rate that meets them.
 
     A closed loop is searched over its concurrency, an open loop over its rate; the answer is on a grid refined twice
-    (within 0.2 %). The percentile applies to the waiting of an open loop; a closed loop's figures are model values.
+    (within 0.2 %). A target that cannot bind is left out. The percentile applies to the waiting of an open loop; a
+    closed loop's figures are model values.
     """
+    slo = binding_targets(slo, workload)
     percentile = percentile_of(slo, workload.mode)
     side = "high" if slo.band_side is BandSide.CONSERVATIVE else "mid"
     at_load = sweep.evaluate(rows_of(workload, np.array([figures.concurrency])))
     met: dict[str, bool | None] = {}
     for name in TARGETS:
         target = getattr(slo, name)
-        value = float(_times(at_load, name, side, percentile, workload)[0])
+        value = float(times_of(at_load, name, side, percentile, workload)[0])
         met[name] = None if target is None else (bool(value <= target) if np.isfinite(value) else None)
     asked = [met[name] for name in TARGETS if getattr(slo, name) is not None]
     goodput = {s: _goodput(at_load, slo, s, workload, percentile) for s in (*_SIDES, "ceiling")}
@@ -94,7 +115,7 @@ def _as_rate(by_time_side: dict[str, float | None]) -> Triple:
     return Triple(low=by_time_side["high"], mid=by_time_side["mid"], high=by_time_side["low"])
 
 
-def _times(columns: dict[str, Any], name: str, side: str, percentile: int, workload: Workload) -> Floats:
+def times_of(columns: dict[str, Any], name: str, side: str, percentile: int, workload: Workload) -> Floats:
     """Times of one side; those of an open load at the percentile."""
     times: Floats = columns[f"{name}_{side}"]
     if workload.mode is not WorkloadMode.OPEN_LOOP or side == "ceiling":
@@ -120,7 +141,7 @@ def _within(columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Wor
         target = getattr(slo, name)
         if target is not None:
             with np.errstate(invalid="ignore"):
-                inside &= _times(columns, name, side, percentile, workload) <= target
+                inside &= times_of(columns, name, side, percentile, workload) <= target
     return inside
 
 
@@ -143,10 +164,11 @@ def _share_within(columns: dict[str, Any], slo: ServiceLevel, side: str, workloa
         return 0.0
     room = [slo.ttft_s] if slo.ttft_s is not None else []
     if slo.e2e_s is not None:
-        room.append(slo.e2e_s - float(answer_time_s(0.0, tpot, workload.output_tokens)))
+        later = float(answer_time_s(0.0, tpot, workload.output_tokens)) if has_gaps(workload.output_tokens) else 0.0
+        room.append(slo.e2e_s - later)
     if not room:
         return 1.0
-    points = np.array([_times(columns, "ttft_s", side, p, workload)[0] for p in PERCENTILES])
+    points = np.array([times_of(columns, "ttft_s", side, p, workload)[0] for p in PERCENTILES])
     if not np.all(np.isfinite(points)):
         return 0.0
     least = float(columns["ttft_s_ceiling"][0])
@@ -170,7 +192,7 @@ def _highest_closed(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: s
         return None
     low, high = 1.0, max(min(room, _LIMIT), 1.0)
     best = 0.0
-    for _ in range(3):
+    for _pass in range(3):
         points = np.unique(np.round(np.geomspace(low, high, _POINTS)))
         columns = sweep.evaluate(rows_of(workload, points, mode=mode))
         inside = _within(columns, slo, side, workload, percentile)
@@ -201,7 +223,7 @@ def _highest_open(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str
         return at_most if bool(_within(beyond, slo, side, workload, percentile)[0]) else 0.0
     share = at_most / stable
     low, high, best = 0.0, stable, 0.0
-    for _ in range(3):
+    for _pass in range(3):
         points = np.linspace(low, high, _POINTS + 1)[1:]
         columns = sweep.evaluate(rows_of(workload, np.ones(_POINTS), rate=points))
         inside = _within(columns, slo, side, workload, percentile)

@@ -88,6 +88,22 @@ def test_the_past_is_not_rewritten():
     ]
 
 
+def test_a_source_that_learns_what_held_before_replaces_its_undated_row():
+    import_([INPUT])
+    learnt = [
+        replace(INPUT, amount=Decimal(5), effective_from=DAY(2025, 3, 1), effective_to=DAY(2025, 11, 14)),
+        replace(INPUT, effective_from=DAY(2025, 11, 14)),
+    ]
+    import_(learnt)
+    assert rows() == [
+        ("3", None, None, "documented", True),
+        ("5", DAY(2025, 3, 1), DAY(2025, 11, 14), "documented", False),
+        ("3", DAY(2025, 11, 14), None, "documented", False),
+    ]
+    assert "since when" in ApiPrice.objects.get(voided_at__isnull=False).void_reason
+    assert not import_(learnt).writes
+
+
 def test_days_held_by_a_person_are_left_and_named():
     import_([INPUT])
     change_price(ApiPrice.objects.get(), amount=Decimal(1), effective_from=DAY(2026, 12, 1), reason="our contract")

@@ -14,20 +14,23 @@ from estimator.api.examples import WorkedExample
 from estimator.api.fields import WHOLE, Currency, Money, RequestBody, Tokens, TokensOrNone
 from estimator.api.schemas.echo import PartlyPlannedAnswer, several_parts
 from estimator.api.schemas.load_parts import WorkloadPart
-from estimator.api.schemas.price_part import ApiCostPart, exact
+from estimator.api.schemas.price_part import ApiCostPart, InlinePricePart, exact
 from estimator.api.schemas.self_hosted_part import (
     SelfHostedPart,
     in_part,
     machines,
     resolved_plan,
     speed_and_yield,
+    unused_machines,
 )
+from estimator.api.schemas.unused import Unused, unused_of_a_bill, unused_warnings
+from estimator.engine.codes import Reason
 from estimator.engine.cost.api import api_cost
-from estimator.engine.cost.self_hosted import Yield
+from estimator.engine.cost.self_hosted import Billing, Yield
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved
 from estimator.resolvers.prices import price_provenance, resolve_price
-from estimator.services.break_even import BreakEvenResult, Traffic, break_even
+from estimator.services.break_even import BreakEvenResult, Traffic, api_costs, break_even
 from estimator.services.replica_speed import ReplicaSpeed
 from estimator.services.self_hosted import Machines
 
@@ -82,6 +85,7 @@ class BreakEvenHosted(ResponsePart):
     """The self-hosted side on the reserved basis: the one to compare."""
 
     basis: Basis = Field(description=BASIS_HELP)
+    billing: str = Field(description="How hours are billed; every one of them is paid unless it is scale_to_zero.")
     replicas: int = Field(description="Whole replicas for the month, count.")
     gpus_per_replica: int = Field(description="GPUs of one replica, count.")
     gpus: int = Field(description="Whole GPUs, count.")
@@ -92,10 +96,17 @@ class BreakEvenHosted(ResponsePart):
 
 
 class BreakEvenUsage(ResponsePart):
-    """Usage basis: busy time only. It flatters self-hosting and may not face an API's price."""
+    """Usage basis: busy time only. Where GPUs are held it flatters self-hosting and may not face an API's price."""
 
     label: str = Field(description="What the figure is, in words.")
     cost_per_month: Amount = Field(description="Busy share of the hours times their price.")
+    cost_per_request: Amount = Field(description="Busy time of one request times its price.")
+    cheaper: Literal["api", "self_hosted", "equal"] | None = Field(
+        description=(
+            "Cheaper side with billing scale_to_zero, whatever the volume, starts from zero left out; null where GPUs "
+            "are held and this basis is nobody's bill."
+        )
+    )
 
 
 class BreakEvenStair(ResponsePart):
@@ -111,11 +122,12 @@ class BreakEvenStair(ResponsePart):
 class BreakEvenAnswer(PartlyPlannedAnswer):
     """Both bills, the staircase and where it crosses the API's line."""
 
+    feasible: bool = Field(description="Whether the plan of the replica fits; else only the API serves the month.")
     currency: str = Field(description="ISO 4217 code of every amount.")
     cheaper: Literal["api", "self_hosted", "equal"] = Field(description="Cheaper side, reserved basis.")
     api: BreakEvenApi
-    self_hosted: BreakEvenHosted
-    usage_basis: BreakEvenUsage
+    self_hosted: BreakEvenHosted | None = Field(description="Reserved basis; null where the plan does not fit.")
+    usage_basis: BreakEvenUsage | None = Field(description="Busy time only; null where the plan does not fit.")
     staircase: list[BreakEvenStair] = Field(description="Steps around the month's volume, one beyond it, at most 13.")
     crossing_requests_per_month: float | None = Field(
         description="Lowest monthly volume at which self-hosting costs no more; null with a reason."
@@ -128,7 +140,7 @@ class BreakEvenAnswer(PartlyPlannedAnswer):
             "Share of a replica's full capacity at which it costs as much as the API; above the load allowed: never."
         )
     )
-    reason: str | None = Field(description="Why there is no crossing.")
+    reason: str | None = Field(description="Why there is no crossing; does_not_fit where the plan does not.")
 
 
 def answer_break_even(body: BreakEvenRequest, asked: Asked) -> BreakEvenAnswer:
@@ -142,15 +154,17 @@ def answer_break_even(body: BreakEvenRequest, asked: Asked) -> BreakEvenAnswer:
     bill = in_part("api", lambda: api_cost(price.prices, traffic.usage()))
     paid, made, speed, origin = in_part("self_hosted", lambda: _replica(body, traffic, asked))
     rate, rate_note = _rate(body, price.prices.currency, paid.currency)
-    found = break_even(bill, paid, made, traffic, rate_to_currency=rate)
+    found = None if made is None else break_even(bill, paid, made, traffic, rate_to_currency=rate)
     references = {line.reference: f"api.lines.{line.meter}" for line in bill.lines if line.reference}
-    resolved = [price, price_provenance(price, asked.facts, references), *origin, rate_note, _notes(body)]
+    resolved = [price, price_provenance(price, asked.facts, references), *origin, rate_note, _notes(body, paid)]
     common = several_parts(
         resolved,
         catalog_revision=asked.facts.catalog_revision,
-        steps=found.explain() if asked.explain else [],
+        steps=found.explain() if asked.explain and found is not None else [],
         explain=asked.explain,
     )
+    if found is None:
+        return _only_the_api(common, api_costs(bill, traffic, rate), paid)
     return _answer(common, found, speed)
 
 
@@ -165,7 +179,7 @@ def _traffic(month: MonthlyPart) -> Traffic:
 
 def _replica(
     body: BreakEvenRequest, traffic: Traffic, asked: Asked
-) -> tuple[Machines, Yield, ReplicaSpeed | None, list[Resolved]]:
+) -> tuple[Machines, Yield | None, ReplicaSpeed | None, list[Resolved]]:
     """The replica at the month's lengths; its prefix cache is taken to find the same share as the API's."""
     load = body.self_hosted.workload or WorkloadPart(mode="offline")
     lengths = {
@@ -181,9 +195,10 @@ def _replica(
 
 
 def _rate(body: BreakEvenRequest, source: str, target: str) -> tuple[Decimal, Resolved]:
-    if source == target:
-        return Decimal(1), Resolved()
     given = body.exchange_rate
+    if source == target:
+        needless = _("Not used: exchange_rate; both sides are in %(currency)s.") % {"currency": source}
+        return Decimal(1), Resolved(warnings=(needless,) if given is not None else ())
     if given is None or (given.from_currency, given.to_currency) != (source, target):
         detail = _("The API is in %(source)s, the GPUs in %(target)s: give a dated rate from one to the other.") % {
             "source": source,
@@ -200,14 +215,61 @@ def _rate(body: BreakEvenRequest, source: str, target: str) -> tuple[Decimal, Re
     return Decimal(given.rate), Resolved(provenance=(entry,))
 
 
-def _notes(body: BreakEvenRequest) -> Resolved:
-    assumed = [_("Reserved GPUs: every hour of the month is paid.")]
-    if body.self_hosted.billing == "scale_to_zero":
-        assumed.append(_("Billing by use is not what is compared: usage_basis holds its bill."))
+def _notes(body: BreakEvenRequest, paid: Machines) -> Resolved:
+    assumed = [_("GPUs are held: every hour of the month is paid.")]
+    if paid.billing is Billing.SCALE_TO_ZERO:
+        assumed = [_("Billing is by use: usage_basis holds that bill, self_hosted that of GPUs held at this price.")]
     if body.monthly.cached_fraction:
         assumed.append(_("The self-hosted prefix cache finds the same share of the prompts as the API's."))
     left_out = [_("staff, storage, traffic out of the site and taxes"), _("the API's cache writes")]
-    return Resolved(assumptions=tuple(assumed), not_modelled=tuple(left_out))
+    if paid.billing is Billing.SCALE_TO_ZERO:
+        left_out.append(_("time to start a machine from zero, which is billed too"))
+    if paid.billing is Billing.SPOT:
+        left_out.append(_("work lost when a spot machine is taken away"))
+    return Resolved(assumptions=tuple(assumed), not_modelled=tuple(left_out), warnings=_unused(body))
+
+
+def _unused(body: BreakEvenRequest) -> tuple[str, ...]:
+    of_month = _("the lengths are those of monthly")
+    api = unused_of_a_bill(of_month, inline=isinstance(body.api.price, InlinePricePart))
+    hosted: list[Unused] = [
+        (f"workload.{name}", of_month) for name in ("input_tokens", "output_tokens", "prefix_cache_hit_rate")
+    ]
+    hosted += [
+        (name, _("bills are compared, not costs per token")) for name in ("allocation", "output_input_cost_ratio")
+    ]
+    hosted.append(("power", _("electricity is never added to a rent: see cost")))
+    return (
+        *unused_warnings(body.api, api, prefix="api."),
+        *unused_warnings(body.self_hosted, hosted, prefix="self_hosted."),
+        *unused_machines(body.self_hosted),
+    )
+
+
+def _only_the_api(common: dict[str, Any], bills: tuple[Decimal, Decimal], paid: Machines) -> BreakEvenAnswer:
+    """The answer where the plan does not fit: nothing to compare the API with."""
+    return BreakEvenAnswer.model_validate(
+        common
+        | {
+            "feasible": False,
+            "currency": paid.currency,
+            "cheaper": "api",
+            "api": {"cost_per_request": bills[0], "cost_per_month": bills[1]},
+            "self_hosted": None,
+            "usage_basis": None,
+            "staircase": [],
+            "crossing_requests_per_month": None,
+            "always_cheaper_from_requests_per_month": None,
+            "load_fraction_needed": None,
+            "reason": Reason.DOES_NOT_FIT.label,
+        }
+    )
+
+
+def _usage_label(found: BreakEvenResult) -> str:
+    if found.billing is Billing.SCALE_TO_ZERO:
+        return _("busy time only, which is what is billed; starts from zero come on top")
+    return _("busy time only: flatters self-hosting, not for comparison with an API")
 
 
 def _answer(common: dict[str, Any], found: BreakEvenResult, speed: ReplicaSpeed | None) -> BreakEvenAnswer:
@@ -215,11 +277,13 @@ def _answer(common: dict[str, Any], found: BreakEvenResult, speed: ReplicaSpeed 
     return BreakEvenAnswer.model_validate(
         common
         | {
+            "feasible": True,
             "currency": found.currency,
             "cheaper": found.cheaper,
             "api": {"cost_per_request": found.api_cost_per_request, "cost_per_month": found.api_cost_per_month},
             "self_hosted": {
                 "basis": "observed" if speed is None else speed.basis,
+                "billing": found.billing.value,
                 "replicas": found.replicas,
                 "gpus_per_replica": found.gpus_per_replica,
                 "gpus": found.gpus,
@@ -229,8 +293,10 @@ def _answer(common: dict[str, Any], found: BreakEvenResult, speed: ReplicaSpeed 
                 "load_fraction": found.load_fraction,
             },
             "usage_basis": {
-                "label": _("busy time only: flatters self-hosting, not for comparison with an API"),
+                "label": _usage_label(found),
                 "cost_per_month": found.usage_cost_per_month,
+                "cost_per_request": found.usage_cost_per_request,
+                "cheaper": found.cheaper_by_use,
             },
             "staircase": [
                 {

@@ -10,7 +10,7 @@ from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import RequestBody
 from estimator.api.schemas.echo import PartlyPlannedAnswer, several_parts
-from estimator.api.schemas.price_part import ApiCostPart, json_quantity
+from estimator.api.schemas.price_part import ApiCostPart, InlinePricePart, json_quantity
 from estimator.api.schemas.self_hosted_part import (
     SelfHostedPart,
     allocation_of,
@@ -21,15 +21,18 @@ from estimator.api.schemas.self_hosted_part import (
     power_use,
     resolved_plan,
     speed_and_yield,
+    unused_machines,
 )
+from estimator.api.schemas.unused import unused_days, unused_warnings
 from estimator.engine.cost.api import UsageConvention
+from estimator.engine.cost.self_hosted import Billing
 from estimator.engine.explain import Step
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.resolvers.prices import price_provenance, resolve_price
 from estimator.services.api_cost import Bill, bill_usage
 from estimator.services.replica_speed import ReplicaSpeed
-from estimator.services.self_hosted import Electricity, SelfHostedCost, self_hosted_cost
+from estimator.services.self_hosted import Electricity, Machines, SelfHostedCost, cost_of_nothing, self_hosted_cost
 
 
 class CostRequest(RequestBody):
@@ -77,7 +80,9 @@ class ElectricityCost(ResponsePart):
     cost_per_hour: Amount = Field(description="Electricity of an hour at TDP times PUE.")
     cost_per_month: Amount = Field(description="Electricity of a month of 730 h.")
     kwh_per_month: float = Field(description="Energy of a month, kWh.")
-    cost_per_mtok_output: Amount = Field(description="Electricity of a million output tokens.")
+    cost_per_mtok_output: Amount | None = Field(
+        description="Electricity of a million output tokens; null where none is made."
+    )
 
     @classmethod
     def of(cls, found: Electricity) -> "ElectricityCost":
@@ -95,6 +100,9 @@ class SelfHostedBill(ResponsePart):
     """What tokens cost on one's own GPUs."""
 
     currency: str = Field(description="ISO 4217 code of the amounts here.")
+    feasible: bool = Field(
+        description="Whether the plan fits; where it does not, hours are billed and no token is made."
+    )
     cost_basis: str = Field(
         description="reservation: held hours are paid whatever the load (for comparison); usage: busy time only."
     )
@@ -103,8 +111,12 @@ class SelfHostedBill(ResponsePart):
     gpus: int = Field(description="GPUs paid for, count.")
     load_fraction: float = Field(description="Share of the time with work, 0 to 1.")
     allocation: str = Field(description="How cost is split over input and output tokens.")
-    tokens_per_s_output: float = Field(description="Output tokens per second of all GPUs at full load.")
-    cost_per_mtok_output: Amount = Field(description="Cost of a million output tokens, at the middle of the band.")
+    tokens_per_s_output: float | None = Field(
+        description="Output tokens per second of all GPUs at full load; null where the plan does not fit."
+    )
+    cost_per_mtok_output: Amount | None = Field(
+        description="Cost of a million output tokens, at the middle of the band; null where the plan does not fit."
+    )
     cost_per_mtok_output_low: Amount | None = Field(
         description="At the fast end of the speed's band; null for a given speed."
     )
@@ -119,7 +131,7 @@ class SelfHostedBill(ResponsePart):
     cost_per_request: Amount | None = Field(description="Cost of one request; null with a reason.")
     cost_per_hour: Amount = Field(description="Price of an hour of all GPUs while they run.")
     cost_per_month: Amount = Field(description="Bill of a month of 730 h.")
-    usage_cost_per_mtok_output: Amount = Field(
+    usage_cost_per_mtok_output: Amount | None = Field(
         description="Cost of a million output tokens at full load, idle time left out: flatters, not for comparison."
     )
     reasons: dict[str, str] = Field(description="Why a figure is null, by its name.")
@@ -167,7 +179,13 @@ def _api(part: ApiCostPart, asked: Asked, resolved: list[Resolved], steps: list[
         ),
     )
     resolved += [price, price_provenance(price, asked.facts, bill.references)]
-    resolved.append(Resolved(assumptions=tuple(note for note in bill.cost.notes if note not in price.warnings)))
+    stated = isinstance(part.price, InlinePricePart)
+    resolved.append(
+        Resolved(
+            assumptions=tuple(note for note in bill.cost.notes if note not in price.warnings),
+            warnings=unused_warnings(part, unused_days() if stated else (), prefix="api."),
+        )
+    )
     if asked.explain:
         steps += bill.explain()
     return api_bill(bill, part, choice.moment.isoformat())
@@ -210,15 +228,20 @@ def _hosted(part: SelfHostedPart, asked: Asked, resolved: list[Resolved], steps:
     speed, made, gpus = speed_and_yield(part, plan)
     paid, origin = machines(part, asked.facts, gpus)
     paid = at_arrivals(part, paid, speed)
-    cost = self_hosted_cost(
-        paid,
-        made,
-        allocation=allocation_of(part),
-        output_input_cost_ratio=part.output_input_cost_ratio,
-        tokens_per_s_band=band_of(speed, made),
-        power=power_use(plan),
-    )
-    resolved += [origin, hosted_notes(part, plan is not None)]
+    power = power_use(part, plan, asked.facts)
+    if made is None:
+        reason = (speed.reason if speed else None) or "does_not_fit"
+        cost = cost_of_nothing(paid, reason, allocation=allocation_of(part), power=power)
+    else:
+        cost = self_hosted_cost(
+            paid,
+            made,
+            allocation=allocation_of(part),
+            output_input_cost_ratio=part.output_input_cost_ratio,
+            tokens_per_s_band=band_of(speed, made),
+            power=power,
+        )
+    resolved += [origin, hosted_notes(part, paid, planned=plan is not None)]
     if plan is not None:
         resolved.append(plan)
     if asked.explain:
@@ -226,15 +249,21 @@ def _hosted(part: SelfHostedPart, asked: Asked, resolved: list[Resolved], steps:
     return hosted_bill(cost, speed)
 
 
-def hosted_notes(part: SelfHostedPart, planned: bool) -> Resolved:
-    """What self-hosted money leaves out."""
+def hosted_notes(part: SelfHostedPart, paid: Machines, *, planned: bool) -> Resolved:
+    """What self-hosted money leaves out, and what was given in vain."""
     left_out = [_("staff, storage, traffic out of the site and taxes")]
-    if part.billing == "spot":
+    if paid.billing is Billing.SPOT:
         left_out.append(_("work lost when a spot machine is taken away"))
-    if part.billing == "scale_to_zero":
+    if paid.billing is Billing.SCALE_TO_ZERO:
         left_out.append(_("time to start a machine from zero, which is billed too"))
-    assumed = [] if planned or part.tokens_per_s_output is None else [_("The tokens per second are those you gave.")]
-    return Resolved(not_modelled=tuple(left_out), assumptions=tuple(assumed))
+    assumed = []
+    if planned and part.workload is not None and (part.workload.output_tokens or 0) < 1:
+        assumed.append(_("An answer of no token is counted as the one that a prompt's pass yields."))
+    if part.power is not None and "pue" not in part.power.model_fields_set:
+        assumed.append(_("Power usage effectiveness not given: %(pue)g.") % {"pue": part.power.pue})
+    if not planned and part.tokens_per_s_output is not None:
+        assumed.append(_("The tokens per second are those you gave."))
+    return Resolved(not_modelled=tuple(left_out), assumptions=tuple(assumed), warnings=unused_machines(part))
 
 
 def hosted_bill(cost: SelfHostedCost, speed: ReplicaSpeed | None) -> SelfHostedBill:
@@ -243,12 +272,13 @@ def hosted_bill(cost: SelfHostedCost, speed: ReplicaSpeed | None) -> SelfHostedB
     return SelfHostedBill(
         currency=paid.currency,
         cost_basis=cost.basis,
+        feasible=cost.made is not None,
         basis="observed" if speed is None else speed.basis,
         billing=paid.billing.value,
         gpus=paid.gpus,
         load_fraction=paid.load_fraction,
         allocation=cost.allocation.value,
-        tokens_per_s_output=cost.made.tokens_per_s_output,
+        tokens_per_s_output=None if cost.made is None else cost.made.tokens_per_s_output,
         cost_per_mtok_output=cost.cost_per_mtok_output,
         cost_per_mtok_output_low=cost.cost_per_mtok_output_low,
         cost_per_mtok_output_high=cost.cost_per_mtok_output_high,
@@ -271,7 +301,7 @@ ENDPOINT = Endpoint(
         "Self-hosted: hours are billed, tokens are what they yield; a held GPU costs the same whatever its load. API: "
         "disjoint meters at the prices of a day, one tier for the whole request chosen by its total prompt, exact "
         "decimals. A used meter without a price is 422 unpriced-meter, or null with a reason when partial is true; an "
-        "explicit zero is a price. Currencies are never converted."
+        "explicit zero is a price. A plan that does not fit is 200 with feasible false. Currencies are never converted."
     ),
     request=CostRequest,
     response=CostAnswer,

@@ -12,6 +12,7 @@ from estimator.api.examples import WorkedExample
 from estimator.api.schemas.echo import PlanAnswer, plan_parts
 from estimator.api.schemas.memory_notes import memory_not_modelled, memory_notes, memory_warnings
 from estimator.api.schemas.plan import PlanRequest
+from estimator.api.schemas.unused import unused_by_memory, unused_warnings
 from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
 from estimator.engine.memory.suggestions import GpuChoice, Suggestion
 from estimator.resolvers.facts import Facts
@@ -173,7 +174,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         steps=steps,
         explain=asked.explain,
         assumptions=list(_assumptions(plan)),
-        warnings=list(memory_warnings(estimate)),
+        warnings=[*memory_warnings(estimate), *unused_warnings(body, unused_by_memory())],
         not_modelled=list(memory_not_modelled(estimate)),
     )
     parts["provenance"].append(_policy_entry(plan, parts["provenance"]))

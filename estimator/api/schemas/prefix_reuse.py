@@ -1,5 +1,7 @@
 """The self-hosted side of prompt caching: prefill time, TTFT and throughput gained by the engine's own prefix cache."""
 
+from collections.abc import Iterator
+
 from django.utils.translation import gettext as _
 from pydantic import Field
 
@@ -8,6 +10,7 @@ from estimator.api.endpoint import Asked
 from estimator.api.fields import PositiveShare
 from estimator.api.schemas.load_parts import WorkloadPart
 from estimator.api.schemas.plan import PlanRequest
+from estimator.api.schemas.unused import Unused, unused_load, unused_warnings
 from estimator.engine.explain import Step
 from estimator.engine.prompt_cache.saving import Prompt
 from estimator.resolvers.plan import Resolved
@@ -56,8 +59,18 @@ def reuse_answer(
     notes = Resolved(
         not_modelled=(_("eviction of the prefix by other traffic: give its share as hit_rate"),),
         assumptions=(_("The engine caches whole blocks of 16 tokens."),),
+        warnings=unused_warnings(part, _unused(part), prefix="self_hosted."),
     )
     return _part(gain), [plan, notes], gain.explain() if asked.explain else []
+
+
+def _unused(part: PrefixReusePart) -> Iterator[Unused]:
+    yield from unused_load(part.workload)
+    for name in ("input_tokens", "output_tokens"):
+        yield f"workload.{name}", _("the lengths are those of the request")
+    yield "workload.prefix_cache_hit_rate", _("what is found follows from prefix_tokens and hit_rate")
+    for path in ("workload.batch_sizes", "slo", "power", "speculative"):
+        yield path, _("the gain of a cached prefix at one load does not depend on it")
 
 
 def _part(gain: PrefixGain) -> PrefixReuse:

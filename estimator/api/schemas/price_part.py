@@ -29,6 +29,8 @@ Meters = Annotated[
         examples=[{"input": "3", "output": "15", "cache_read": "0.30", "cache_write_5m": "3.75"}],
     ),
 ]
+# A mean may be a part of a token; a millionth of a millionth is a slip, and its amount would run over the page.
+LEAST_COUNT = 1e-9
 Quantity = Annotated[float, Field(ge=0, le=1e15)]
 USAGE_KEYS = (
     "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
@@ -171,7 +173,7 @@ class ApiCostPart(ApiPricePart):
         """The counts, exact.
 
         Raises:
-            ResolutionError: A key that no meter counts.
+            ResolutionError: A key that no meter counts, or a count too small to mean anything.
         """
         issues = []
         for key in self.usage:
@@ -181,6 +183,12 @@ class ApiCostPart(ApiPricePart):
                 detail = _("No meter counts this.")
                 near = near_matches(key, USAGE_KEYS)
                 issues.append(Issue(path=("usage", key), code="unknown_field", detail=detail, near=near))
+        tiny = _("Must be 0 or at least %(least)g.") % {"least": LEAST_COUNT}
+        issues += [
+            Issue(path=("usage", key), code="out_of_range", detail=tiny)
+            for key, count in self.usage.items()
+            if 0 < count < LEAST_COUNT
+        ]
         if issues:
             raise ResolutionError(issues)
         return {key: exact(count) for key, count in self.usage.items()}

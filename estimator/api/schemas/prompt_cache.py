@@ -8,25 +8,24 @@ from pydantic import Discriminator, Field, Tag
 
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
-from estimator.api.fields import SMALLEST, WHOLE, Money, RequestBody, TokensOrNone, tag
+from estimator.api.fields import SMALLEST, WHOLE, Money, RequestBody, Tokens, TokensOrNone, tag
 from estimator.api.schemas.echo import several_parts
 from estimator.api.schemas.prefix_reuse import PrefixReusePart, reuse_answer
-from estimator.api.schemas.price_part import ApiCostPart
-from estimator.api.schemas.prompt_cache_parts import (
-    CacheBreakEven,
-    CacheByTtl,
-    CacheTurn,
-    PromptCacheAnswer,
-)
+from estimator.api.schemas.price_part import ApiCostPart, InlinePricePart
+from estimator.api.schemas.prompt_cache_figures import cache_figures
+from estimator.api.schemas.prompt_cache_parts import PromptCacheAnswer
 from estimator.api.schemas.self_hosted_part import in_part
+from estimator.api.schemas.unused import Unused, unused_of_a_bill, unused_warnings
 from estimator.engine.explain import Step
-from estimator.engine.prompt_cache.conversation import Conversation, Turn
+from estimator.engine.prompt_cache.conversation import Turn
+from estimator.engine.prompt_cache.marks import Mark
 from estimator.engine.prompt_cache.policy import ArrivalKind, Arrivals, CacheRules
-from estimator.engine.prompt_cache.saving import NOTHING_CACHED, Prompt, Saving
+from estimator.engine.prompt_cache.saving import Prompt
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
-from estimator.resolvers.prices import ResolvedPolicy, price_provenance, resolve_policy, resolve_price
-from estimator.services.cache_saving import CacheAnswer, CacheQuestion, cache_answer, per_hour
+from estimator.resolvers.prices import price_provenance, resolve_policy, resolve_price
+from estimator.services.cache_explain import cache_steps
+from estimator.services.cache_saving import CacheAnswer, CacheQuestion, cache_answer
 
 Seconds = Annotated[int, Field(ge=1, le=10_000_000), WHOLE]
 
@@ -59,6 +58,9 @@ class ArrivalsPart(RequestBody):
         if self.kind == "recorded" and self.times_s is None:
             detail = _("Recorded arrivals need their times.")
             raise ResolutionError([Issue(path=("arrivals", "times_s"), code="required", detail=detail)])
+        if self.kind != "recorded" and self.times_s is not None:
+            detail = _("Times are those of recorded arrivals: say so in kind, or leave them out.")
+            raise ResolutionError([Issue(path=("arrivals", "times_s"), code="ambiguous", detail=detail)])
         if self.kind == "recorded" and self.requests_per_hour is not None:
             detail = _("Recorded arrivals have the rate of their times: leave it out.")
             raise ResolutionError([Issue(path=("arrivals", "requests_per_hour"), code="ambiguous", detail=detail)])
@@ -72,6 +74,21 @@ class TurnPart(RequestBody):
 
     input_tokens: TokensOrNone = Field(description="The user's text, tokens.")
     output_tokens: TokensOrNone = Field(description="The answer, tokens.")
+
+
+class MarkPart(RequestBody):
+    """A breakpoint of the prompt with a time to live of its own."""
+
+    prefix_tokens: Tokens = Field(description="Where it stands, tokens from the start of the prompt.")
+    ttl_s: Seconds = Field(description="Time to live of what lies before it, up to the mark before, seconds.")
+    requests_per_hour: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
+        default=None,
+        description="Requests that share the prompt up to here, per hour; those of arrivals when null, never fewer.",
+    )
+
+    def mark(self) -> Mark:
+        """The mark as the engine takes it."""
+        return Mark(**dict(self))
 
 
 class PolicyPart(RequestBody):
@@ -142,6 +159,13 @@ class PromptCacheRequest(RequestBody):
         default=None,
         description="A conversation that grows turn by turn after prefix_tokens; costs are then of the whole of it.",
     )
+    marks: Annotated[list[MarkPart], Field(min_length=1, max_length=20)] | None = Field(
+        default=None,
+        description=(
+            "Breakpoints in the order of the prompt, longer lives first: each part is written for its own time to "
+            "live. Instead of ttl_s."
+        ),
+    )
     policy: Policy | None = Field(
         default=None, description="Cache rules, or the slug of a cache policy; the provider's when null."
     )
@@ -164,6 +188,7 @@ def answer_prompt_cache(body: PromptCacheRequest, asked: Asked) -> PromptCacheAn
 def _api(body: PromptCacheRequest, part: CachedApiPart, asked: Asked) -> PromptCacheAnswer:
     if body.arrivals is None:
         raise ResolutionError([Issue(path=("arrivals",), code="required", detail=_("Needed for the hit probability."))])
+    _check_marks(body)
     price = in_part("api", lambda: resolve_price(part.price_choice(), asked.facts))
     stated = body.policy.rules() if isinstance(body.policy, PolicyPart) else body.policy
     policy = resolve_policy(price, stated, body.ttl_s)
@@ -172,6 +197,7 @@ def _api(body: PromptCacheRequest, part: CachedApiPart, asked: Asked) -> PromptC
         prompt=_prompt(body),
         arrivals=arrivals,
         turns=tuple(Turn(input_tokens=t.input_tokens, output_tokens=t.output_tokens) for t in body.turns or ()),
+        marks=tuple(mark.mark() for mark in body.marks or ()),
         ttl_s=body.ttl_s,
         variable_part_first=body.variable_part_first,
         shards=body.shards,
@@ -181,14 +207,40 @@ def _api(body: PromptCacheRequest, part: CachedApiPart, asked: Asked) -> PromptC
     used = price.prices.tiers.get(found.estimate.best.prices.tier, {})
     references = {row.reference: f"api.price.{name}" for name, row in used.items() if name in _billed(found)}
     resolved = [price, price_provenance(price, asked.facts, references), policy, _notes(body, found)]
-    steps: list[Step] = found.explain(question.prompt, price.prices.currency) if asked.explain else []
+    if "request" in used:
+        resolved.append(Resolved(not_modelled=(_("the fee of each request, which no cache saves"),)))
+    steps: list[Step] = cache_steps(found, question.prompt, price.prices.currency) if asked.explain else []
     common = several_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
-    return PromptCacheAnswer(**common, **_figures(body, found, policy, arrivals), price=price.slug,
+    return PromptCacheAnswer(**common, **cache_figures(question, found, policy.slug), price=price.slug,
                              currency=price.prices.currency, self_hosted=None)  # fmt: skip
 
 
+def _check_marks(body: PromptCacheRequest) -> None:
+    """Refuses what has no meaning beside marks.
+
+    Raises:
+        ResolutionError: A time to live, turns or a variable part first beside marks.
+    """
+    if body.marks is None:
+        return
+    beside = {
+        "ttl_s": body.ttl_s is not None,
+        "turns": bool(body.turns),
+        "variable_part_first": body.variable_part_first,
+    }
+    detail = _("Not with marks: each has its own time to live in a prompt that begins with the shared part.")
+    issues = [Issue(path=(name,), code="ambiguous", detail=detail) for name, given in beside.items() if given]
+    if issues:
+        raise ResolutionError(issues)
+
+
 def _billed(found: CacheAnswer) -> set[str]:
-    return {"input", "output", "cache_read", *(item.prices.write_billed_as for item in found.estimate.by_ttl)}
+    parts = found.marked.parts if found.marked is not None else ()
+    return {
+        "input", "output", "cache_read",
+        *(item.prices.write_billed_as for item in found.estimate.by_ttl),
+        *(part.prices.write_billed_as for part in parts),
+    }  # fmt: skip
 
 
 def _prompt(body: PromptCacheRequest) -> Prompt:
@@ -203,93 +255,22 @@ def _prompt(body: PromptCacheRequest) -> Prompt:
 def _notes(body: PromptCacheRequest, found: CacheAnswer) -> Resolved:
     warnings = list(found.estimate.warnings)
     left_out = [_("the limit on blocks searched before a mark"), _("entries dropped before their time to live")]
-    if body.turns and (body.suffix_tokens or body.output_tokens):
-        warnings.append(_("With turns, suffix_tokens and output_tokens are not used: each turn has its own."))
-    return Resolved(warnings=tuple(warnings), not_modelled=tuple(left_out))
+    return Resolved(warnings=(*warnings, *_unused(body)), not_modelled=tuple(left_out))
 
 
-def _figures(
-    body: PromptCacheRequest, found: CacheAnswer, policy: ResolvedPolicy, arrivals: Arrivals
-) -> dict[str, object]:
-    best = found.estimate.best
-    conversation = found.best_conversation
-    ttl_s, talk = conversation or (best.ttl_s, None)
-    costs: Saving | Conversation = talk or best
-    reasons = _conversation_reasons(found, talk) if talk else list(found.estimate.reasons)
-    return {
-        "per": "conversation" if talk else "request",
-        "policy": policy.slug,
-        "tier": talk.turns[-1].tier if talk else best.prices.tier.label,
-        "ttl_s": ttl_s,
-        "cached_tokens": talk.turns[-1].cached_tokens if talk else best.cached_tokens,
-        "requests": float(len(talk.turns)) if talk else best.requests,
-        "cost_without": costs.cost_without,
-        "cost_with": costs.cost_with,
-        "saving": costs.saving,
-        "saving_fraction": costs.saving_fraction,
-        "saving_per_hour": None if talk else per_hour(best.saving, arrivals),
-        "hit_probability": talk.turns[-1].hit_probability if talk else best.hit_probability,
-        "break_even": _break_even(best, talk),
-        "by_ttl": _by_ttl(found),
-        "reasons": reasons,
-        "suggestions": _suggestions(body, found),
-        "reordering_worth": found.estimate.reordering_worth,
-        "turns": [_turn(turn) for turn in talk.turns] if talk else [],
-    }
-
-
-def _conversation_reasons(found: CacheAnswer, talk: Conversation) -> list[str]:
-    if "variable_part_first" in found.estimate.reasons:
-        return ["variable_part_first"]
-    if talk.saving < 0:
-        return ["costs_more_than_it_saves"]
-    return ["below_minimum"] if talk.saving == 0 and not any(turn.cached_tokens for turn in talk.turns) else []
-
-
-def _by_ttl(found: CacheAnswer) -> list[CacheByTtl]:
-    talks = dict(found.conversations)
-    rows = []
-    for item in found.estimate.by_ttl:
-        talk = talks.get(item.ttl_s or 0)
-        costs: Saving | Conversation = talk or item
-        rows.append(
-            CacheByTtl(
-                ttl_s=item.ttl_s or 0,
-                hit_probability=talk.turns[-1].hit_probability if talk else item.hit_probability,
-                cost_with=costs.cost_with,
-                saving=costs.saving,
-                saving_fraction=costs.saving_fraction,
-                break_even=_break_even(item, talk),
-                write_billed_as=item.prices.write_billed_as,
-            )
-        )
-    return rows
-
-
-def _break_even(item: Saving, talk: Conversation | None) -> CacheBreakEven:
-    """Where it starts to pay; nowhere when the cache takes nothing of the prompt as it stands."""
-    taken = any(turn.cached_tokens for turn in talk.turns) if talk else item.cached_tokens
-    return CacheBreakEven.of(item.break_even if taken else NOTHING_CACHED)
-
-
-def _suggestions(body: PromptCacheRequest, found: CacheAnswer) -> list[str]:
-    texts = []
-    worth = found.estimate.reordering_worth
-    if worth:
-        texts.append(_("Put what changes (dates, names, the question) after the shared part."))
-    if "below_minimum" in found.estimate.reasons:
-        texts.append(
-            _("Prefixes this short are not cached: move more of the stable text to the front, or leave it be.")
-        )
-    if "costs_more_than_it_saves" in found.estimate.reasons:
-        texts.append(_("At this rate writes cost more than hits save: leave the marks out, or pool the traffic."))
-    if body.shards > 1 and found.estimate.best.saving >= 0:
-        texts.append(_("Route requests with the same prefix to the same cache."))
-    return texts
-
-
-def _turn(turn: object) -> CacheTurn:
-    return CacheTurn.model_validate(turn, from_attributes=True)
+def _unused(body: PromptCacheRequest) -> tuple[str, ...]:
+    """Warnings of what was given and does not change the saving on an API's bill."""
+    rules: list[Unused] = []
+    if body.turns:
+        rules += [(name, _("each turn has its own length")) for name in ("suffix_tokens", "output_tokens")]
+        rules.append(("horizon_s", _("a conversation ends with its turns")))
+    elif body.arrivals is not None and body.arrivals.kind == "recorded":
+        rules.append(("horizon_s", _("the record is the horizon")))
+    part = body.api
+    bill = unused_of_a_bill(
+        _("the lengths are those of the request"), inline=part is not None and isinstance(part.price, InlinePricePart)
+    )
+    return (*unused_warnings(body, rules), *(unused_warnings(part, bill, prefix="api.") if part is not None else ()))
 
 
 def _self_hosted(body: PromptCacheRequest, asked: Asked) -> PromptCacheAnswer:
@@ -298,6 +279,10 @@ def _self_hosted(body: PromptCacheRequest, asked: Asked) -> PromptCacheAnswer:
     reuse, resolved, steps = in_part(
         "self_hosted", lambda: reuse_answer(part, _prompt(body), body.variable_part_first, asked)
     )
+    of_engine = _("what the engine's own cache finds is self_hosted.hit_rate")
+    given = [(name, of_engine) for name in ("ttl_s", "arrivals", "shards", "horizon_s", "policy", "marks")]
+    given.append(("turns", _("only the first turn counts here")))
+    resolved.append(Resolved(warnings=unused_warnings(body, given)))
     common = several_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
     nothing = dict.fromkeys(
         ("price", "policy", "currency", "tier", "ttl_s", "requests", "cost_without", "cost_with", "saving",
@@ -306,7 +291,7 @@ def _self_hosted(body: PromptCacheRequest, asked: Asked) -> PromptCacheAnswer:
     return PromptCacheAnswer.model_validate(
         common | nothing | {
             "per": "request", "cached_tokens": reuse.cached_tokens, "hit_probability": reuse.hit_probability,
-            "by_ttl": [], "reasons": ["variable_part_first"] if body.variable_part_first else [],
+            "by_ttl": [], "marks": [], "reasons": ["variable_part_first"] if body.variable_part_first else [],
             "suggestions": [_("Put what changes after the shared part.")] if body.variable_part_first else [],
             "turns": [], "self_hosted": reuse,
         }

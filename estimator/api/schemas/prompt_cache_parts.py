@@ -58,6 +58,17 @@ class CacheTurn(ResponsePart):
     tier: str = Field(description="Tier of the price list at this length.")
 
 
+class CacheMark(ResponsePart):
+    """The part of the prefix between a mark and the one before it."""
+
+    prefix_tokens: int = Field(description="Where the mark stands, tokens from the start of the prompt.")
+    ttl_s: int = Field(description="Time to live of the part, seconds.")
+    tokens: int = Field(description="Tokens of the part that the cache takes.")
+    hit_probability: float = Field(description="Share of requests that find it, 0 to 1.")
+    write_billed_as: str = Field(description="Meter whose price bills its writes.")
+    cost: Amount = Field(description="Expected cost of the part in one request.")
+
+
 class PromptCacheAnswer(PartlyPlannedAnswer):
     """Costs with and without the cache, per request or of the conversation."""
 
@@ -67,7 +78,7 @@ class PromptCacheAnswer(PartlyPlannedAnswer):
     currency: str | None = Field(description="ISO 4217 code of the amounts; null for self-hosting.")
     tier: str | None = Field(description="Tier that bills the request, by its total prompt.")
     ttl_s: int | None = Field(
-        description="Time to live of the figures here: the cheapest, or the one asked for, seconds."
+        description="Time to live of the figures here: the cheapest, or the one asked for, seconds; null with marks."
     )
     cached_tokens: int | None = Field(description="Tokens of the prefix the cache takes.")
     requests: float | None = Field(description="Requests of the horizon or the record; null in steady state.")
@@ -90,4 +101,5 @@ class PromptCacheAnswer(PartlyPlannedAnswer):
         description="Saving per request if the shared part came first; null where it does."
     )
     turns: list[CacheTurn] = Field(description="The turns of a growing conversation.")
+    marks: list[CacheMark] = Field(description="The parts of a prefix with marks; empty without.")
     self_hosted: PrefixReuse | None = Field(description="Time and room gained on one's own engine; null for an API.")

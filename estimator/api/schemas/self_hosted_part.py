@@ -9,13 +9,16 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from estimator.api.fields import SMALLEST, Count, Currency, Money, OfferSlug, PositiveRate
-from estimator.api.schemas.gpu_part import GpuPart
+from estimator.api.schemas.gpu_part import GpuPart, gpu_choice
 from estimator.api.schemas.model_part import ModelPart
 from estimator.api.schemas.plan import PlanRequest
 from estimator.api.schemas.price_part import under
+from estimator.api.schemas.unused import Unused, unused_beside_a_rate, unused_by_money, unused_warnings
+from estimator.engine.codes import Reason
 from estimator.engine.cost.self_hosted import Allocation, Billing, Yield
 from estimator.engine.errors import EngineError, MissingFigureError
 from estimator.resolvers.facts import Facts
+from estimator.resolvers.gpus import resolve_gpu
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved
 from estimator.services.replica_speed import ReplicaSpeed, replica_speed
@@ -88,12 +91,12 @@ def in_part(prefix: str, run: Callable[[], ValueT]) -> ValueT:
 
 
 def resolved_plan(part: MachinesPart, facts: Facts) -> Plan | None:
-    """The plan of the part, None when the rate is given instead.
+    """The plan of the part, None when the rate is given instead; a GPU may stand beside a rate for its power.
 
     Raises:
         ResolutionError: Half a plan, or faults of its parts.
     """
-    if part.model is None and part.gpu is None:
+    if part.model is None and (part.gpu is None or part.tokens_per_s_output is not None):
         return None
     missing = [name for name in ("model", "gpu") if getattr(part, name) is None]
     if part.workload is None and part.tokens_per_s_output is None:
@@ -105,8 +108,8 @@ def resolved_plan(part: MachinesPart, facts: Facts) -> Plan | None:
     return part.plan(facts)
 
 
-def speed_and_yield(part: MachinesPart, plan: Plan | None) -> tuple[ReplicaSpeed | None, Yield, int]:
-    """The replica's speed, what all GPUs produce, and how many they are.
+def speed_and_yield(part: MachinesPart, plan: Plan | None) -> tuple[ReplicaSpeed | None, Yield | None, int]:
+    """The replica's speed, what all GPUs produce (None where the plan does not fit), and how many they are.
 
     Raises:
         ResolutionError: No rate and no plan, or GPUs that do not make whole replicas.
@@ -130,6 +133,8 @@ def speed_and_yield(part: MachinesPart, plan: Plan | None) -> tuple[ReplicaSpeed
         detail = _("A replica takes %(n)s GPUs: give a multiple.") % {"n": plan.parallelism.gpus}
         raise ResolutionError([Issue(path=("gpus",), code="invalid", detail=detail)])
     speed = replica_speed(plan)
+    if speed.reason == Reason.DOES_NOT_FIT.label:
+        return speed, None, gpus
     if speed.tokens_per_s_output is None:
         raise MissingFigureError(
             _("The speed of this plan cannot be said: %(reason)s.") % {"reason": speed.reason or _("unknown")},
@@ -137,7 +142,8 @@ def speed_and_yield(part: MachinesPart, plan: Plan | None) -> tuple[ReplicaSpeed
         )
     made = Yield(
         tokens_per_s_output=speed.tokens_per_s_output * replicas,
-        output_tokens_per_request=plan.workload.output_tokens,
+        # The speed model counts the token that a prompt's pass yields, also where none is asked for.
+        output_tokens_per_request=max(plan.workload.output_tokens, 1),
         input_tokens_per_request=plan.workload.input_tokens,
         cached_fraction=plan.workload.prefix_cache_hit_rate,
         prefill_time_share=speed.prefill_time_share,
@@ -157,13 +163,17 @@ def machines(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Res
     """What is paid for, and where the price is from.
 
     Raises:
-        ResolutionError: No price, a price without currency, or a price and an offer.
+        ResolutionError: No price, a price without currency, a price and an offer, or an offer in another currency.
     """
     if part.offer is not None and part.price_per_gpu_hour is not None:
         detail = _("Give price_per_gpu_hour or offer, not both.")
         raise ResolutionError([Issue(path=("offer",), code="ambiguous", detail=detail)])
     if part.offer is not None:
-        return _from_offer(part, facts.row("offer", part.offer), gpus)
+        offer = facts.row("offer", part.offer)
+        if part.currency not in (None, offer["currency"]):
+            detail = _("The offer is in %(currency)s; nothing is converted.") % {"currency": offer["currency"]}
+            raise ResolutionError([Issue(path=("currency",), code="ambiguous", detail=detail)])
+        return _from_offer(part, offer, gpus)
     missing = [name for name in ("price_per_gpu_hour", "currency") if getattr(part, name) is None]
     if missing:
         detail = _("Give price_per_gpu_hour with its currency, or offer.")
@@ -223,25 +233,42 @@ def _from_offer(part: MachinesPart, offer: Any, gpus: int) -> tuple[Machines, Re
     return priced, Resolved(provenance=(entry,), warnings=tuple(warnings))
 
 
-def power_use(plan: Plan | None) -> PowerUse | None:
-    """Electricity of the plan's GPUs, None when it was not asked for.
+def power_use(part: MachinesPart, plan: Plan | None, facts: Facts) -> PowerUse | None:
+    """Electricity of the GPUs, None when it was not asked for. Where the rate is given, the GPU alone is enough.
 
     Raises:
+        ResolutionError: No GPU whose power could be known.
         MissingFigureError: The catalog does not know the GPU's power.
     """
-    if plan is None or plan.power is None:
+    if part.power is None:
         return None
-    tdp_w = plan.gpu.facts.get("tdp_w")
+    if part.gpu is None:
+        detail = _("Needed for its power: without a GPU no electricity can be counted.")
+        raise ResolutionError([Issue(path=("gpu",), code="required", detail=detail)])
+    gpu = plan.gpu if plan is not None else resolve_gpu(gpu_choice(part.gpu), facts, ideal=False)
+    tdp_w = gpu.facts.get("tdp_w")
     if not tdp_w:
         raise MissingFigureError(_("The power of this GPU is not known."), field="gpu")
-    return PowerUse(
-        tdp_w=float(tdp_w),
-        pue=plan.power.pue,
-        price_per_kwh=plan.power.price_per_kwh,
-        currency=plan.power.currency,
-    )
+    power = part.power.power()
+    return PowerUse(tdp_w=float(tdp_w), pue=power.pue, price_per_kwh=power.price_per_kwh, currency=power.currency)
 
 
 def allocation_of(part: SelfHostedPart) -> Allocation:
     """The allocation as the engine takes it."""
     return Allocation(part.allocation)
+
+
+def unused_machines(part: SelfHostedPart) -> tuple[str, ...]:
+    """Warnings of what was given and does not change the cost."""
+    rules: list[Unused] = []
+    if part.tokens_per_s_output is None:
+        rules += unused_by_money(part.workload)
+    else:
+        rules += unused_beside_a_rate(() if part.model is None else ("parallelism",))
+        if part.power is None:
+            rules.append(("gpu", _("tokens_per_s_output is given")))
+        if part.workload is not None and part.workload.output_tokens is None:
+            rules.append(("workload.input_tokens", _("workload.output_tokens is needed with it")))
+    if part.allocation != "ratio":
+        rules.append(("output_input_cost_ratio", _("only allocation ratio takes it")))
+    return unused_warnings(part, rules, prefix="self_hosted.")

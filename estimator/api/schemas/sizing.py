@@ -1,32 +1,45 @@
 """`estimates/sizing/`: replicas and GPUs for a demand within targets and budget."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Literal, get_args
 
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from estimator.api.answers import BASIS_HELP, Amount, Answer, Basis, ResponsePart, common_parts
+from estimator.api.answers import common_parts
 from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import SMALLEST, Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
 from estimator.api.schemas.formats import CacheFormatName, WeightFormatName
 from estimator.api.schemas.load_parts import SloPart, WorkloadPart
-from estimator.api.schemas.model_part import ModelPart
-from estimator.api.schemas.plan import Degree, MemoryPart, ParallelismPart, PlanRequest, PrecisionPart
+from estimator.api.schemas.model_part import ModelPart, model_choice
+from estimator.api.schemas.plan import Degree, MemoryPart
 from estimator.api.schemas.sizing_echo import SizingInputs
-from estimator.api.schemas.sizing_nearest import SizingNearest, nearest_of, ruled_out, who
-from estimator.engine.errors import EngineError
+from estimator.api.schemas.sizing_parts import SizingAnswer, nearest_part, option_part, rejected_part
 from estimator.engine.explain import Step
+from estimator.engine.options import TARGETS, MemoryOverrides, ServiceLevel
 from estimator.engine.sizing import Objective
-from estimator.resolvers.choices import DEFAULT_ENGINE
-from estimator.resolvers.facts import Facts
+from estimator.engine.specs import WorkloadMode
+from estimator.resolvers.candidates import Candidates, Wanted, resolve_candidates
+from estimator.resolvers.choices import DEFAULT_ENGINE, GpuChoice, PlanChoice, PrecisionChoice, WorkloadChoice
+from estimator.resolvers.collect import Collector
+from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_price
 from estimator.resolvers.issues import Issue, ResolutionError
-from estimator.resolvers.plan import Provenance, Resolved
-from estimator.services.sizing import Budget, Candidate, Demand, Option, Price, ranked, size
+from estimator.resolvers.plan import Resolved
+from estimator.services.sizing import Demand, Option, ranked, size
+from estimator.services.sizing_nearest import (
+    Budget,
+    Nearest,
+    Neighbourhood,
+    binds,
+    nearest_memory,
+    nearest_targets,
+)
+from estimator.services.throughput_plan import workload_of
+from estimator.services.throughput_targets import binding_targets, no_gap_text, no_percentile_text
 
 MAX_CANDIDATES = 200
 
@@ -42,7 +55,7 @@ def _weight_format(value: str) -> str:
 
 
 # Checked by hand: a second field of the same choices would make the schema name them twice.
-Precision = Annotated[str, Field(max_length=20), AfterValidator(_weight_format)]
+WeightFormat = Annotated[str, Field(max_length=20), AfterValidator(_weight_format)]
 
 
 class DemandPart(RequestBody):
@@ -75,7 +88,7 @@ class CandidatesPart(RequestBody):
     """What to choose from; every combination is sized."""
 
     gpus: Annotated[list[GpuSlug], Field(min_length=1, max_length=50)] = Field(description="GPUs of the catalog.")
-    precisions: Annotated[list[Precision], Field(min_length=1, max_length=10)] | None = Field(
+    precisions: Annotated[list[WeightFormat], Field(min_length=1, max_length=10)] | None = Field(
         default=None,
         description=(
             f"Formats of the weights: {', '.join(WEIGHT_FORMATS)}; when left out that of the model's own files, else "
@@ -108,7 +121,12 @@ class SizingRequest(RequestBody):
 
     model: ModelPart
     engine: EngineSlug = Field(default=DEFAULT_ENGINE, description="Engine profile of the replicas.")
-    workload: WorkloadPart = Field(description="Lengths of a request; the load is that of `demand`.")
+    workload: WorkloadPart = Field(
+        description=(
+            "Lengths of a request. The load is that of `demand`: a mode, concurrency, rate or variation that says "
+            "another one is refused."
+        )
+    )
     demand: DemandPart
     candidates: CandidatesPart
     memory: MemoryPart = Field(default=MemoryPart(), description="Overrides of the profile's memory settings.")
@@ -123,68 +141,6 @@ class SizingRequest(RequestBody):
     )
 
 
-class SizingCapacity(ResponsePart):
-    """What one replica, or all of them, can carry within memory and targets."""
-
-    concurrency: int | None = Field(description="Requests in flight of one replica, count.")
-    requests_per_s: float | None = Field(description="Requests per second of one replica.")
-    users: float | None = Field(description="Users of one replica with their think time; null without users.")
-    max_sequences: int | None = Field(
-        description="Most requests that a replica runs at once, count: max_sequences of throughput."
-    )
-    full_length_sequences: int | None = Field(
-        description="Requests that the KV cache holds with their whole answers, count: max_sequences of memory-fit."
-    )
-    total: float = Field(description="Capacity of all replicas in the unit of the demand.")
-
-
-class SizingOption(ResponsePart):
-    """One candidate, sized."""
-
-    gpu: str = Field(description="GPU.")
-    precision: str = Field(description="Format of the weights.")
-    tp: int = Field(description="Tensor parallel degree.")
-    basis: Basis = Field(description=BASIS_HELP)
-    replicas: int = Field(description="Copies of the model, count.")
-    gpus_per_replica: int = Field(description="GPUs of one replica, count.")
-    gpus: int = Field(description="replicas · gpus_per_replica, count.")
-    nodes: int = Field(description="Machines, no replica straddling two unless larger than one, count.")
-    gpus_in_nodes: int = Field(description="GPUs of those machines, idle ones included, count.")
-    mean_replicas: int | None = Field(description="Replicas the mean rate would need; null without one.")
-    binding_constraint: str = Field(
-        description="memory, max_num_seqs, ttft, tpot, e2e or rate: what ends a replica's capacity."
-    )
-    capacity: SizingCapacity
-    goodput_requests_per_s_per_gpu: float = Field(description="Requests per second within targets, per GPU.")
-    within_budget: bool = Field(description="Whether it stays within the budget.")
-    currency: str | None = Field(description="ISO 4217 code of the costs; null without a price.")
-    cost_per_hour: Amount | None = Field(description="Price of all GPUs for an hour; null without a price.")
-    cost_per_month: Amount | None = Field(description="Price of all GPUs for 730 h; null without a price.")
-
-
-class SizingRejected(ResponsePart):
-    """A candidate that serves nothing, and why."""
-
-    gpu: str = Field(description="GPU.")
-    precision: str = Field(description="Format of the weights.")
-    tp: int = Field(description="Tensor parallel degree.")
-    reason: str = Field(description="does_not_fit, targets_not_met, tensor_parallel_crosses_node, not_supported …")
-    ttft_s: float | None = Field(description="TTFT it reaches with one request in flight, seconds; null if unknown.")
-    tpot_s: float | None = Field(description="TPOT it reaches with one request in flight, seconds; null if unknown.")
-
-
-class SizingAnswer(Answer):
-    """Options, best first by the objective."""
-
-    inputs: SizingInputs
-    feasible: bool = Field(description="Whether an option meets targets and budget.")
-    objective: str = Field(description="What the options are ranked by.")
-    binding_constraint: str | None = Field(description="What rules everything out; null when feasible.")
-    options: list[SizingOption] = Field(description="Candidates that serve the demand; those within budget first.")
-    rejected: list[SizingRejected] = Field(description="Candidates that serve nothing.")
-    nearest: SizingNearest | None = Field(description="The nearest that would be feasible; null when feasible.")
-
-
 def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
     """The answer to a request.
 
@@ -193,23 +149,36 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
     """
     demand = _demand(body)
     slo = (body.slo or SloPart()).service_level()
-    candidates, resolved = _candidates(body, asked.facts)
-    sized = [size(candidate, demand, slo, body.gpus_per_node) for candidate in candidates]
     budget = _budget(body.budget)
+    prices = _prices(body, asked)
+    base = _base(body)
+    candidates = resolve_candidates(base, asked.facts, _wanted(body), prices)
+    sized = [size(candidate, demand, slo, body.gpus_per_node) for candidate in candidates.found]
     order = ranked(sized, Objective(body.objective))
     order = [o for o in order if budget.allows(o)] + [o for o in order if not budget.allows(o)]
     feasible = bool(order) and budget.allows(order[0])
+    nearest = None
+    if order and not feasible:
+        best = budget.nearest(order)
+        nearest = Nearest(candidate=best.candidate, what="budget", missed_s={}, option=best)
+    elif not feasible:
+        nearest = nearest_targets(sized, slo) or nearest_memory(_around(body, base), demand, slo, asked.facts)
     steps = _steps(order[0], demand) if order and asked.explain else []
+    binding = None if feasible else binds(order, sized)
+    resolved = _about(body, candidates, slo, prices)
+    if nearest is None and binding == "memory":
+        nothing = _("Nothing near what was asked for holds one request of this length: shorten it.")
+        resolved = replace(resolved, warnings=(*resolved.warnings, nothing))
     common = common_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
     return SizingAnswer(
         **common,
         inputs=SizingInputs.of(body, candidates[0].plan if candidates else None),
         feasible=feasible,
         objective=body.objective,
-        binding_constraint=None if feasible else ruled_out(order, sized),
-        options=[_option(option, budget) for option in order],
-        rejected=[_rejected(option) for option in sized if option.fleet is None],
-        nearest=None if feasible else nearest_of(order, sized, slo, asked.facts),
+        binding_constraint=binding,
+        options=[option_part(option, budget) for option in order],
+        rejected=[rejected_part(option) for option in sized if option.served is None],
+        nearest=None if nearest is None else nearest_part(nearest),
     )
 
 
@@ -224,6 +193,12 @@ def _demand(body: SizingRequest) -> Demand:
     if mean is not None and (peak is None or mean > peak):
         detail = _("The mean rate goes with a peak rate and is at most that.")
         raise ResolutionError([Issue(path=("demand", "requests_per_s_mean"), code="invalid", detail=detail)])
+    if part.think_time_s and part.users is None:
+        detail = _("Only users pause to think: give users.")
+        raise ResolutionError([Issue(path=("demand", "think_time_s"), code="not_supported", detail=detail)])
+    if part.burstiness_cv != 1 and peak is None:
+        detail = _("Only a rate of arrivals is bursty: give requests_per_s_peak.")
+        raise ResolutionError([Issue(path=("demand", "burstiness_cv"), code="not_supported", detail=detail)])
     return Demand(**dict(part))
 
 
@@ -237,174 +212,137 @@ def _budget(part: BudgetPart | None) -> Budget:
     return Budget(gpus=part.gpus, cost_per_month=limit, currency=part.currency)
 
 
-def _candidates(body: SizingRequest, facts: Facts) -> tuple[list[Candidate], Resolved]:
+def _base(body: SizingRequest) -> PlanChoice:
+    """What all candidates share; each puts its own GPU, weights and degree in."""
+    return PlanChoice(
+        model=model_choice(body.model),
+        gpu=GpuChoice(slug=body.candidates.gpus[0]),
+        engine=body.engine,
+        precision=PrecisionChoice(kv_cache=body.candidates.kv_cache),
+        memory=MemoryOverrides(**dict(body.memory)),
+        workload=_lengths(body),
+    )
+
+
+def _lengths(body: SizingRequest) -> WorkloadChoice:
+    """The lengths of a request; the load is that of `demand`, and a workload that says another one is refused.
+
+    Raises:
+        ResolutionError: Every field of the workload that speaks of another load.
+    """
+    given, demand, found = body.workload, body.demand, Collector()
+    open_loop = demand.requests_per_s_peak is not None
+    mode = WorkloadMode.OPEN_LOOP if open_loop else WorkloadMode.CLOSED_LOOP
+    said = {
+        "mode": (given.mode, mode.value, "closed_loop"),
+        "concurrency": (given.concurrency, demand.concurrency, None),
+        "requests_per_s": (given.requests_per_s, demand.requests_per_s_peak, None),
+        "burstiness_cv": (given.burstiness_cv, demand.burstiness_cv, 1.0),
+        "batch_sizes": (given.batch_sizes, None, None),
+    }
+    for name, (value, of_demand, default) in said.items():
+        if value not in (default, of_demand):
+            detail = _("The load of a sizing is that of demand: say it there, or leave it out.")
+            found.add(("workload", name), "not_supported", detail)
+    found.raise_if_any()
+    lengths = given.choice()
+    return replace(
+        lengths, mode=WorkloadMode.CLOSED_LOOP, concurrency=1, requests_per_s=None, burstiness_cv=1.0, batch_sizes=()
+    )
+
+
+def _wanted(body: SizingRequest) -> list[Wanted]:
     choice = body.candidates
     formats: Sequence[str | None] = choice.precisions or (None,)
     wanted = list(dict.fromkeys((g, p, tp) for g in choice.gpus for p in formats for tp in choice.tp))
     if len(wanted) > MAX_CANDIDATES:
         detail = _("At most %(n)s candidates.") % {"n": MAX_CANDIDATES}
         raise ResolutionError([Issue(path=("candidates",), code="out_of_range", detail=detail)])
-    found, left_out, faults = [], [], None
-    # The load is that of the demand: a concurrency of the workload would only be an assumption too many.
-    lengths = body.workload.model_copy(update={"concurrency": body.workload.concurrency or 1})
-    prices = {gpu: _price(body, gpu, facts) for gpu in body.candidates.gpus}
-    _one_currency(body, prices)
-    plans = []
-    for gpu, precision, tp in wanted:
-        request = PlanRequest(
-            model=body.model,
-            gpu=gpu,
-            engine=body.engine,
-            parallelism=ParallelismPart(tp=tp),
-            precision=PrecisionPart(
-                weights=cast(WeightFormatName | None, precision), kv_cache=body.candidates.kv_cache
-            ),
-            memory=body.memory,
-            workload=lengths,
-        )
-        try:
-            plan = request.plan(facts)
-        except ResolutionError as error:
-            faults = faults or ResolutionError([_in_candidates(issue) for issue in error.issues])
-            left_out.append(f"{gpu}{f' {precision}' if precision else ''} tp {tp}: {error.issues[0].detail}")
-            continue
-        except EngineError as error:
-            left_out.append(f"{gpu}{f' {precision}' if precision else ''} tp {tp}: {error}")
-            continue
-        plans.append(plan)
-        found.append(Candidate(plan=plan, gpu=gpu, precision=plan.precision.weights, tp=tp, price=prices[gpu]))
-    if not found and faults is not None:
-        raise faults
-    return found, _about(body, plans, left_out, prices)
+    return wanted
 
 
-def _in_candidates(issue: Issue) -> Issue:
-    """A fault of a plan, pointed at where this request has the value."""
-    places = {"parallelism": ("candidates", "tp"), "precision": ("candidates", "precisions")}
-    start = places.get(str(issue.path[0])) if issue.path else None
-    return issue if start is None else replace(issue, path=start)
-
-
-def _one_currency(body: SizingRequest, prices: dict[str, Price | None]) -> None:
-    """Amounts are held against each other in one currency; nothing is converted.
+def _prices(body: SizingRequest, asked: Asked) -> dict[str, GpuPrice | None]:
+    """Price of each candidate GPU, all comparable.
 
     Raises:
         ResolutionError: Prices in several currencies to rank by, or a budget in another than a price.
     """
-    currencies = sorted({price.currency for price in prices.values() if price is not None})
-    if body.objective == "min_cost" and len(currencies) > 1:
-        detail = _("Bills in %(currencies)s cannot be ranked: give all prices in one.")
-        raise ResolutionError(
-            [Issue(path=("prices",), code="invalid", detail=detail % {"currencies": ", ".join(currencies)})]
-        )
-    budget = body.budget.currency if body.budget is not None else None
-    if budget is not None and any(currency != budget for currency in currencies):
-        detail = _("The budget is in %(budget)s, prices are in %(currencies)s: give both in one currency.")
-        words = {"budget": budget, "currencies": ", ".join(currencies)}
-        raise ResolutionError([Issue(path=("budget", "currency"), code="invalid", detail=detail % words)])
+    stated = {
+        gpu: GpuPrice(amount=Decimal(part.price_per_gpu_hour), currency=part.currency, source="request")
+        for gpu, part in body.prices.items()
+    }
+    prices = {gpu: gpu_price(gpu, stated, asked.facts) for gpu in body.candidates.gpus}
+    check_one_currency(
+        prices.values(),
+        ranked_by_cost=body.objective == "min_cost",
+        budget=body.budget.currency if body.budget is not None else None,
+    )
+    return prices
 
 
-def _about(body: SizingRequest, plans: list[Any], left_out: list[str], prices: dict[str, Price | None]) -> Resolved:
+def _around(body: SizingRequest, base: PlanChoice) -> Neighbourhood:
+    choice = body.candidates
+    return Neighbourhood(
+        base=base,
+        gpus=tuple(dict.fromkeys(choice.gpus)),
+        precisions=tuple(dict.fromkeys(choice.precisions or (None,))),
+        tp=tuple(sorted(set(choice.tp))),
+        gpus_per_node=body.gpus_per_node,
+    )
+
+
+def _about(
+    body: SizingRequest, candidates: Candidates, slo: ServiceLevel, prices: Mapping[str, GpuPrice | None]
+) -> Resolved:
+    plans = [candidate.plan for candidate in candidates.found]
     assumptions = [text for plan in plans for text in plan.assumptions]
     warnings = [text for plan in plans for text in plan.warnings]
-    warnings += [_("Left out: %(what)s") % {"what": text} for text in left_out]
+    warnings += [_("Left out: %(what)s") % {"what": text} for text in candidates.left_out]
     warnings += [_("No price of %(gpu)s is known.") % {"gpu": gpu} for gpu, price in prices.items() if price is None]
-    entries = [
-        Provenance(what=f"prices.{gpu}", value=str(price.amount), unit=f"{price.currency}/GPU/h", source=price.source)
-        for gpu, price in prices.items()
-        if price is not None
+    warnings += [
+        _("The price of %(gpu)s is not used: it is no candidate.") % {"gpu": gpu}
+        for gpu in body.prices
+        if gpu not in prices
     ]
+    if plans and binding_targets(slo, workload_of(plans[0])) != slo:
+        warnings.append(no_gap_text())
+    if slo.percentile is not None and body.demand.requests_per_s_peak is None:
+        warnings.append(no_percentile_text())
+    if body.demand.requests_per_s_peak is not None and not any(getattr(slo, name) is not None for name in TARGETS):
+        assumptions.append(_("Without targets 95 % of the highest stable rate is taken, however bursty the arrivals."))
     if body.demand.headroom == 0:
         assumptions.append(_("No headroom: give one for growth and failures."))
     return Resolved(
         assumptions=tuple(dict.fromkeys(assumptions)),
         warnings=tuple(dict.fromkeys(warnings)),
         not_modelled=(_("uneven routing over replicas"), _("time to start replicas")),
-        provenance=tuple(entries),
+        provenance=tuple(price.provenance(gpu) for gpu, price in prices.items() if price is not None),
     )
 
 
-def _price(body: SizingRequest, gpu: str, facts: Facts) -> Price | None:
-    given = body.prices.get(gpu)
-    if given is not None:
-        return Price(amount=Decimal(given.price_per_gpu_hour), currency=given.currency, source="request")
-    offers = facts.derived(("on_demand_offers",), lambda: _offers(facts)).get(gpu, ())
-    if not offers:
-        return None
-    middle = sorted(offers)[len(offers) // 2]
-    source = _("median of %(n)s on-demand offers in the catalog") % {"n": len(offers)}
-    return Price(amount=middle, currency="USD", source=source)
-
-
-def _offers(facts: Facts) -> dict[str, tuple[Decimal, ...]]:
-    by_gpu: dict[str, list[Decimal]] = {}
-    for slug in facts.slugs("offer"):
-        offer = facts.row("offer", slug)
-        if offer["market"] == "on-demand" and offer["currency"] == "USD" and offer["gpu"]:
-            by_gpu.setdefault(offer["gpu"], []).append(Decimal(offer["price_per_gpu_hour"]))
-    return {gpu: tuple(amounts) for gpu, amounts in by_gpu.items()}
-
-
 def _steps(option: Option, demand: Demand) -> list[Step]:
-    if option.fleet is None or option.total_capacity is None:
+    served = option.served
+    if served is None:
         return []
-    wanted = demand.concurrency or demand.users or demand.requests_per_s_peak or 0.0
-    per = option.total_capacity / option.fleet.replicas
+    per = demand.carried_by(served.capacity)
     return [
         Step.worked(
             name="replicas",
             formula="max(ceil(demand · (1 + headroom) / capacity_per_replica), 1)",
-            values={"demand": wanted, "headroom": demand.headroom, "capacity_per_replica": per},
-            value=option.fleet.replicas,
+            values={"demand": demand.wanted, "headroom": demand.headroom, "capacity_per_replica": per},
+            value=served.fleet.replicas,
             unit="1",
             source="replicas are whole",
         ),
         Step.worked(
             name="gpus",
             formula="replicas · gpus_per_replica",
-            values={"replicas": option.fleet.replicas, "gpus_per_replica": option.fleet.gpus_per_replica},
-            value=option.fleet.gpus,
+            values={"replicas": served.fleet.replicas, "gpus_per_replica": served.fleet.gpus_per_replica},
+            value=served.fleet.gpus,
             unit="1",
             source="definition",
         ),
     ]
-
-
-def _option(option: Option, budget: Budget) -> SizingOption:
-    machines, capacity, price = option.fleet, option.capacity, option.candidate.price
-    assert machines is not None and capacity is not None  # noqa: PT018, S101  ranked options have both
-    return SizingOption.model_validate(
-        {
-            **who(option),
-            "basis": option.basis,
-            "replicas": machines.replicas,
-            "gpus_per_replica": machines.gpus_per_replica,
-            "gpus": machines.gpus,
-            "nodes": machines.nodes,
-            "gpus_in_nodes": machines.gpus_in_nodes,
-            "mean_replicas": option.mean_replicas,
-            "binding_constraint": capacity.binding.value,
-            "capacity": {
-                "concurrency": capacity.concurrency,
-                "requests_per_s": capacity.requests_per_s,
-                "users": capacity.users,
-                "max_sequences": option.max_sequences,
-                "full_length_sequences": option.full_length_sequences,
-                "total": option.total_capacity,
-            },
-            "goodput_requests_per_s_per_gpu": option.goodput_per_gpu,
-            "within_budget": budget.allows(option),
-            "currency": price.currency if price else None,
-            "cost_per_hour": option.cost_per_hour,
-            "cost_per_month": option.cost_per_month,
-        }
-    )
-
-
-def _rejected(option: Option) -> SizingRejected:
-    return SizingRejected(
-        **who(option), reason=option.reason or "", ttft_s=option.best_ttft_s, tpot_s=option.best_tpot_s
-    )
 
 
 ENDPOINT = Endpoint(

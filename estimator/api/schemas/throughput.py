@@ -1,5 +1,6 @@
 """`estimates/throughput/`: ceiling and expected speed of a replica under a load."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -24,6 +25,7 @@ from estimator.api.schemas.throughput_parts import (
     SpeedName,
     ThroughputAnswer,
 )
+from estimator.api.schemas.unused import Unused, unused_load, unused_warnings
 from estimator.engine.codes import Binding, Reason
 from estimator.engine.forward_pass.roofline import added, ridge_flops_per_byte
 from estimator.engine.serving.queue_table import VARIATIONS
@@ -35,6 +37,7 @@ from estimator.services.memory_hints import launch_hint
 from estimator.services.throughput import Throughput, estimate_throughput
 from estimator.services.throughput_explain import steps_of
 from estimator.services.throughput_figures import METRICS, SpeedFigures, Triple
+from estimator.services.throughput_targets import binding_targets, no_gap_text, no_percentile_text
 
 
 class ThroughputRequest(PlanRequest):
@@ -60,7 +63,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
             steps=steps,
             explain=asked.explain,
             assumptions=_assumptions(result),
-            warnings=_warnings(result),
+            warnings=[*_warnings(result), *unused_warnings(body, _unused(body))],
             not_modelled=_not_modelled(result),
         ),
         feasible=result.feasible,
@@ -79,6 +82,11 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         rows=[_row(row) for row in result.rows],
         launch_hint=launch_hint(estimate_memory(plan)),
     )
+
+
+def _unused(body: ThroughputRequest) -> Iterator[Unused]:
+    yield from unused_load(body.workload)
+    yield "power", _("speed does not depend on its price")
 
 
 def _band(triple: Triple) -> Band | None:
@@ -140,6 +148,7 @@ def _reason_text(result: Throughput) -> str | None:
             "not both given."
         ),
         Reason.QUEUE_GROWS: _("Requests arrive faster than the replica serves them: the queue grows without end."),
+        Reason.NO_SECOND_TOKEN: _("An answer of one token has no time per output token."),
         Reason.NO_QUEUE: _("Offline the queue never empties: a time to the first token is no property of it."),
     }
     reason = result.figures.reason
@@ -190,9 +199,9 @@ def _breakdown(result: Throughput) -> BreakdownPart | None:
     ttft, tpot = figures.expected["ttft_s"].mid, figures.expected["tpot_s"].mid
     parts = {b: figures.parts_s.get(b) or 0.0 for b in Binding}
     known = sum(parts.values())
-    if ttft is None or tpot is None or figures.prefill_s is None or not known:
-        return None
     tokens = max(result.workload.output_tokens, 1) - 1
+    if ttft is None or (tpot is None and tokens) or figures.prefill_s is None or not known:
+        return None
     # The roofline's parts overlap; only the longer one is time that passes.
     step = figures.step_s or known
     scale = step / known if result.prepared.ideal is None else None
@@ -207,7 +216,7 @@ def _breakdown(result: Throughput) -> BreakdownPart | None:
         decode_compute=tokens * scale * parts[Binding.COMPUTE],
         decode_interconnect=tokens * scale * parts[Binding.INTERCONNECT],
         decode_overhead=tokens * scale * parts[Binding.OVERHEAD],
-        prefill_interference=tokens * (tpot - step),
+        prefill_interference=0.0 if tpot is None else tokens * (tpot - step),
     )
 
 
@@ -300,6 +309,11 @@ def _warnings(result: Throughput) -> list[str]:
         % {"what": doubt}
         for doubt in result.prepared.doubts
     ]
+    slo = result.plan.slo
+    if slo is not None and slo != binding_targets(slo, result.workload):
+        texts.append(no_gap_text())
+    if slo is not None and slo.percentile is not None and result.workload.mode is not WorkloadMode.OPEN_LOOP:
+        texts.append(no_percentile_text())
     if result.workload.mode is WorkloadMode.OPEN_LOOP:
         if result.workload.burstiness_cv > VARIATIONS[-1]:
             beyond = _("Waits are known up to a burstiness_cv of %(most)g: those said here are of that, a lower bound.")

@@ -10,7 +10,9 @@ from estimator.api.schemas.echo import PlanAnswer
 BindingName = Literal["memory_bandwidth", "compute", "interconnect", "overhead", "kv_cache"]
 
 
-ReasonName = Literal["does_not_fit", "missing-figure", "kv_settings_assumed", "queue_grows", "no_queue"]
+ReasonName = Literal[
+    "does_not_fit", "missing-figure", "kv_settings_assumed", "queue_grows", "no_queue", "no_second_token"
+]
 
 
 SpeedName = Literal["instant", "comfortable", "visibly_slow", "painful"]
@@ -65,7 +67,9 @@ class ExpectedPart(ResponsePart):
     """The calibrated expectation with its band; with engine ideal the roofline with the assumed efficiencies."""
 
     ttft_s: Band | None = Field(description="Time to the first token, seconds; open loop: the mean.")
-    tpot_s: Band | None = Field(description="Mean time per output token after the first, seconds.")
+    tpot_s: Band | None = Field(
+        description="Mean time per output token after the first, seconds; null for answers of one token."
+    )
     e2e_s: Band | None = Field(description="Time to the whole answer, seconds; static batch: of the whole batch.")
     normalized_tpot_s: Band | None = Field(
         description="e2e_s over all output tokens, the first one's wait included: what some tools call TPOT, seconds."
@@ -143,9 +147,13 @@ class MeetsSloPart(ResponsePart):
     """Targets held against the chosen side of the band."""
 
     ttft_s: bool | None = Field(description="Time to the first token; null when not asked or not known.")
-    tpot_s: bool | None = Field(description="Time per token; null when not asked or not known.")
+    tpot_s: bool | None = Field(
+        description="Time per token; null when not asked, not known, or where answers of one token have none."
+    )
     e2e_s: bool | None = Field(description="Whole answer; null when not asked or not known.")
-    all: bool | None = Field(description="Every target asked for; null when one is not known.")
+    all: bool | None = Field(
+        description="Every target asked for that can bind; null when one is not known or none can."
+    )
     percentile: int = Field(description="Share of requests that must meet the targets, percent.")
     band_side: str = Field(description="mid, or conservative: the slow end of the band.")
 

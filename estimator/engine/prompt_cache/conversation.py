@@ -77,7 +77,7 @@ def conversation_cost(
     with localcontext(money.EXACT):
         for number, turn in enumerate(turns, start=1):
             prompt = length + turn.input_tokens
-            price = cache_prices(prices, ttl_s, prompt)
+            price = cache_prices(prices, ttl_s, prompt, answers=turn.output_tokens > 0)
             found = rules.cacheable_tokens(previous)
             hit = hit_probabilities[number - 1] if number > 1 and found else 0.0
             answer = turn.output_tokens * price.output

@@ -40,22 +40,29 @@ class CachePrices:
         """w = p_write / p_in."""
         return money.to_physics(self.write) / money.to_physics(self.input)
 
+    def mixed(self, hit: float) -> Decimal:
+        """h · p_read + (1 − h) · p_write per token."""
+        share = money.from_physics(hit)
+        with localcontext(money.EXACT):
+            return share * self.read + (1 - share) * self.write
+
 
 def _per_token(row: PriceRow) -> Decimal:
     return money.priced(Decimal(1), row.amount, row.unit_size)
 
 
-def cache_prices(prices: InForce, ttl_s: int, prompt_tokens: int) -> CachePrices:
+def cache_prices(prices: InForce, ttl_s: int, prompt_tokens: int, *, answers: bool = True) -> CachePrices:
     """Prices a cached request is billed at; the tier comes from the total prompt, cached tokens included.
 
-    A missing write meter means writes are billed as input (providers whose writes are free of a surcharge).
+    A missing write meter means writes are billed as input (providers whose writes are free of a surcharge). Where
+    nothing is answered (`answers`) the price of answers need not be known.
 
     Raises:
         UnpricedMeterError: No price for input, output or cache reads: unknown is never zero.
     """
     tier = prices.tier_for(Decimal(prompt_tokens))
     found: dict[str, PriceRow] = {}
-    for name in ("input", "output", "cache_read"):
+    for name in ("input", "cache_read", *(["output"] if answers else [])):
         row = prices.row(tier, name)
         if row is None:
             raise UnpricedMeterError(f"{name} has no price in the tier '{tier.label}'", meter=name)
@@ -66,7 +73,7 @@ def cache_prices(prices: InForce, ttl_s: int, prompt_tokens: int) -> CachePrices
     write = prices.row(tier, billed_as)
     return CachePrices(
         input=_per_token(found["input"]),
-        output=_per_token(found["output"]),
+        output=_per_token(found["output"]) if answers else Decimal(0),
         read=_per_token(found["cache_read"]),
         write=_per_token(write or found["input"]),
         tier=tier,
@@ -88,6 +95,15 @@ class BreakEven:
     reads_per_write_whole: int | None
     reason: str | None = None
 
+
+SEVERAL_LIVES = BreakEven(
+    requests_per_hour=None,
+    hit_rate=None,
+    reads_per_write=None,
+    reads_per_write_whole=None,
+    reason="several_lives",
+)
+"""Parts with lives of their own each have their own point."""
 
 NOTHING_CACHED = BreakEven(
     requests_per_hour=None,
@@ -198,6 +214,19 @@ def requests_in(arrivals: Arrivals, horizon_s: float | None) -> float | None:
     return None if horizon_s is None else max(arrivals.rate_per_s * horizon_s, 1.0)
 
 
+def steady_or_finite_hit(
+    rules: CacheRules, arrivals: Arrivals, ttl_s: float, *, shards: int = 1, horizon_s: float | None = None
+) -> float:
+    """Share of hits of a horizon's requests, the first of which is cold; of all in steady state without one."""
+    hit = hit_probability(
+        arrivals, ttl_s, refresh_on_hit=rules.refresh_on_hit, shards=shards, hit_quality=rules.hit_quality
+    )
+    requests = requests_in(arrivals, horizon_s)
+    if requests is None or arrivals.kind is ArrivalKind.RECORDED:
+        return hit
+    return hit * (1 - 1 / requests)
+
+
 def saving_with_ttl(
     prices: InForce,
     rules: CacheRules,
@@ -217,7 +246,7 @@ def saving_with_ttl(
 
     Source: design 08; providers' rules as stored in the policy rows.
     """
-    price = cache_prices(prices, ttl_s, prompt.prompt_tokens)
+    price = cache_prices(prices, ttl_s, prompt.prompt_tokens, answers=prompt.output_tokens > 0)
     cached = rules.cacheable_tokens(prompt.prefix_tokens)
     requests = requests_in(arrivals, horizon_s)
     without = cost_without_cache(price, prompt)
@@ -225,12 +254,8 @@ def saving_with_ttl(
     if stored is not None:
         hit, per_token = 1.0, _stored_cost(price, stored, arrivals, requests, horizon_s)
     else:
-        hit = hit_probability(
-            arrivals, ttl_s, refresh_on_hit=rules.refresh_on_hit, shards=shards, hit_quality=rules.hit_quality
-        )
-        if requests is not None and arrivals.kind is not ArrivalKind.RECORDED:
-            hit *= 1 - 1 / requests
-        per_token = _mixed(price, hit)
+        hit = steady_or_finite_hit(rules, arrivals, ttl_s, shards=shards, horizon_s=horizon_s)
+        per_token = price.mixed(hit)
     with localcontext(money.EXACT):
         rest = (prompt.prompt_tokens - cached) * price.input + prompt.output_tokens * price.output
         exact = cached * per_token + rest
@@ -248,13 +273,6 @@ def saving_with_ttl(
         requests=requests,
         stored_per_token=None if stored is None else per_token,
     )
-
-
-def _mixed(price: CachePrices, hit: float) -> Decimal:
-    """h · p_read + (1 − h) · p_write per token."""
-    share = money.from_physics(hit)
-    with localcontext(money.EXACT):
-        return share * price.read + (1 - share) * price.write
 
 
 def _stored_cost(

@@ -110,6 +110,11 @@ def micro_batch(sequences: Any, pipeline: Any) -> Any:
     return sequences / np.minimum(pipeline, np.maximum(sequences, 1.0))
 
 
+def has_gaps(output_tokens: Any) -> Any:
+    """Whether an answer has a second token: without one TPOT, (e2e − ttft) / (n − 1), is nothing over nothing."""
+    return np.asarray(output_tokens, dtype=np.float64) > 1.0
+
+
 def answer_time_s(ttft_s: Any, tpot_s: Any, output_tokens: Any) -> Any:
     """Seconds to the last of n tokens, `ttft + (n − 1)·tpot`: the first token is in the TTFT."""
     return ttft_s + (output_tokens - 1.0) * tpot_s

@@ -4,7 +4,7 @@ Columns of `Sweep.evaluate` (float64 unless said otherwise, NaN where a figure i
 
 | column | unit | meaning |
 |---|---|---|
-| `ttft_s_low/mid/high/ceiling`, `tpot_s_…`, `e2e_s_…` | s | times; open loop: mean TTFT |
+| `ttft_s_low/mid/high/ceiling`, `tpot_s_…`, `e2e_s_…` | s | times; open loop: mean TTFT; no TPOT of one token |
 | `tokens_per_s_per_user_…`, `…_total_…`, `…_per_gpu_…`, `requests_per_s_…` | 1/s | rates; low is the slow end |
 | `max_sequences` | sequences | most that run at once: what the cache holds of running ones, and the engine's limit |
 | `full_length_sequences` | sequences | what the cache holds when each has its whole answer in it (memory fit) |
@@ -33,7 +33,7 @@ from estimator.engine.memory.replica_cache import RankCache
 from estimator.engine.serving.capacity import Capacity, Limits, capacity, running_tokens
 from estimator.engine.serving.open_loop import ideal_pace, serving_pace
 from estimator.engine.serving.queue_table import PERCENTILES
-from estimator.engine.serving.steady_state import Load, context_tokens, micro_batch, prefix_tokens
+from estimator.engine.serving.steady_state import Load, context_tokens, has_gaps, micro_batch, prefix_tokens
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
@@ -50,6 +50,9 @@ _TIMES = ("ttft_s", "tpot_s", "e2e_s")
 _RATES = ("tokens_per_s_per_user", "tokens_per_s_total", "tokens_per_s_per_gpu", "requests_per_s")
 EXPECTED_COLUMNS = tuple(f"{name}_{side}" for name in (*_TIMES, *_RATES) for side in ("low", "mid", "high"))
 CEILING_COLUMNS = tuple(f"{name}_ceiling" for name in (*_TIMES, *_RATES))
+_GAP_COLUMNS = tuple(
+    f"{name}_{side}" for name in ("tpot_s", "tokens_per_s_per_user") for side in ("low", "mid", "high", "ceiling")
+)
 STATE_COLUMNS = (
     "effective_concurrency",
     "decoding_sequences",
@@ -185,6 +188,8 @@ class Sweep:
         gathered = stacked if alone else take(stacked, place[:, None] if len(shape) > 1 else place)
         with np.errstate(all="ignore"):
             columns = _columns(gathered, _load(rows.shaped(shape), mode), rows.shaped(shape), kind, mode)
+        if mode is not WorkloadMode.DECODE_STEP:
+            columns = _without_gaps(columns, rows.shaped(shape).output_tokens)
         for name in (*FLOAT_COLUMNS, "saturated", "binding_term", "reason"):
             value = columns.get(name, np.nan)
             if len(shape) > 1 and np.ndim(value):
@@ -360,6 +365,18 @@ def _withhold(
     unsupported = kind == "none" or (kind == "llama_cpp" and mode is WorkloadMode.OPEN_LOOP)
     missing = np.asarray(unsupported) | ((kind == "llama_cpp") & (load.concurrency > 1.0))
     return _blank(columns, places < 1.0, np.where(missing, np.int8(Reason.MISSING_FIGURE), reason), missing)
+
+
+def _without_gaps(columns: Columns, output_tokens: Any) -> Columns:
+    """Blanks the time between tokens, and its reciprocal, of answers that have no second token."""
+    single = ~has_gaps(output_tokens)
+    if not np.any(single):
+        return columns
+    for name in _GAP_COLUMNS:
+        columns[name] = np.where(single, np.nan, columns[name])
+    only = single & (columns["reason"] == Reason.NONE)
+    columns["reason"] = np.where(only, np.int8(Reason.NO_SECOND_TOKEN), columns["reason"])
+    return columns
 
 
 def _blank(columns: Columns, no_room: Any, reason: Any, missing: Any = False) -> Columns:

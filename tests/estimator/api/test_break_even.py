@@ -106,3 +106,32 @@ def test_an_open_loops_arrivals_do_not_limit_what_a_replica_serves(ask):
     ]
     assert served[0] == pytest.approx(served[1])
     assert served[0] > 10 * 0.1 * 730 * 3600
+
+
+def test_a_plan_that_does_not_fit_leaves_only_the_api(ask):
+    hosted = {"price_per_gpu_hour": "2", "currency": "USD", "model": "llama-3.1-70b", "gpu": "l40s"}
+    answer = ask(self_hosted=hosted)
+    assert (answer["feasible"], answer["cheaper"], answer["reason"]) == (False, "api", "does_not_fit")
+    assert answer["api"] == {"cost_per_request": "0.0105", "cost_per_month": "1050"}
+    assert (answer["self_hosted"], answer["usage_basis"], answer["staircase"]) == (None, None, [])
+
+
+def test_machines_billed_by_use_are_held_against_the_api_by_their_own_bill(ask):
+    # A request is 500 tokens of 1,000/s: half a second at 2 USD/h is 0.000277… USD, far below the API's 0.0105.
+    answer = ask(self_hosted=HOSTED | {"billing": "scale_to_zero"})
+    assert answer["usage_basis"]["cost_per_request"] == "0.000277777778"
+    assert answer["usage_basis"]["cost_per_month"] == "27.7777778"
+    assert answer["usage_basis"]["cheaper"] == "self_hosted"
+    # Held at that price the same GPU would lose: that comparison stays beside it.
+    assert (answer["self_hosted"]["cost_per_month"], answer["cheaper"]) == ("1460", "api")
+    assert any("starts a machine from zero" in t or "from zero" in t for t in answer["not_modelled"])
+    for billing in ("reserved", "on_demand", "spot"):
+        held = ask(self_hosted=HOSTED | {"billing": billing})
+        assert (held["usage_basis"]["cheaper"], held["self_hosted"]["billing"]) == (None, billing)
+
+
+def test_a_rate_of_exchange_between_equal_currencies_is_said_not_to_count(ask):
+    rate = {"from_currency": "USD", "to_currency": "EUR", "rate": "2", "on": "2026-11-27"}
+    answer = ask(exchange_rate=rate)
+    assert answer["api"]["cost_per_month"] == "1050"
+    assert any("exchange_rate" in text for text in answer["warnings"])

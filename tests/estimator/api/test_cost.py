@@ -327,3 +327,61 @@ def test_the_arrivals_of_an_open_loop_are_a_load_not_the_yield(client):
     refused = ask(hosted | {"load_fraction": 0.5})
     assert refused.status_code == 400
     assert refused.json()["errors"][0]["pointer"] == "#/self_hosted/load_fraction"
+
+
+TOO_LARGE = {"model": "llama-3.1-70b", "gpu": "l40s", "workload": {"input_tokens": 100, "output_tokens": 100}}
+HELD = {"price_per_gpu_hour": "2", "currency": "USD"}
+
+
+@pytest.mark.parametrize("more", [{}, {"allocation": "by_time"}, {"engine": "ideal"}])
+@pytest.mark.parametrize("mode", ["closed_loop", "offline", "static_batch", "single_stream"])
+def test_a_plan_that_does_not_fit_is_a_result_its_hours_are_billed_and_no_token_has_a_cost(ask, more, mode):
+    hosted = TOO_LARGE | HELD | more | {"workload": TOO_LARGE["workload"] | {"mode": mode}}
+    bill = ask(query="?explain=true", self_hosted=hosted)["self_hosted"]
+    assert (bill["feasible"], bill["cost_per_hour"], bill["cost_per_month"]) == (False, "2", "1460")
+    for name in ("tokens_per_s_output", "cost_per_mtok_output", "cost_per_request", "usage_cost_per_mtok_output"):
+        assert (bill[name], bill["reasons"][name]) == (None, "does_not_fit")
+
+
+def test_a_speed_nobody_measured_is_missing_and_not_infeasible(ask):
+    ask(422, self_hosted=TOO_LARGE | HELD | {"model": "llama-3.1-8b", "gpu": "trainium2"})
+
+
+@pytest.mark.parametrize("code", ["ABC", "XXX", "XTS", "XAU", "BTC"])
+def test_only_currencies_of_iso_4217_are_taken(ask, code):
+    body = {"price": {"currency": code, "meters": {"input": "3"}}, "usage": {"input_tokens": 1}}
+    assert ask(400, api=body)["errors"][0]["pointer"] == "#/api/price/currency"
+
+
+@pytest.mark.parametrize(
+    ("part", "pointer"),
+    [
+        ({"load_fraction": 1e-300}, "load_fraction"),
+        ({"tokens_per_s_output": 1e-300}, "tokens_per_s_output"),
+        ({"allocation": "ratio", "output_input_cost_ratio": 1e-300}, "output_input_cost_ratio"),
+    ],
+)
+def test_figures_that_would_make_an_absurd_cost_are_refused(ask, part, pointer):
+    hosted = HELD | {"tokens_per_s_output": 700} | part
+    assert ask(400, self_hosted=hosted)["errors"][0]["pointer"] == f"#/self_hosted/{pointer}"
+    counts = ask(400, api={"price": usd(input="3"), "usage": {"input_tokens": 1e-300}})
+    assert counts["errors"][0]["pointer"] == "#/api/usage/input_tokens"
+
+
+def test_electricity_of_a_given_rate_takes_the_power_of_a_gpu_or_asks_for_it(ask):
+    power = {"price_per_kwh": "0.30", "currency": "EUR", "pue": 1.2}
+    hosted = HELD | {"tokens_per_s_output": 700, "power": power}
+    # 700 W · 1.2 · 730 h = 613.2 kWh, 183.96 EUR; 0.252 EUR an hour over 2.52 million tokens.
+    bill = ask(self_hosted=hosted | {"gpu": "h100-sxm5-80gb"})["self_hosted"]["electricity"]
+    assert (bill["kwh_per_month"], bill["cost_per_month"], bill["cost_per_mtok_output"]) == (613.2, "183.96", "0.1")
+    assert ask(400, self_hosted=hosted)["errors"][0]["pointer"] == "#/self_hosted/gpu"
+
+
+def test_an_answer_of_no_token_is_counted_as_the_one_the_prompt_yields(ask):
+    load = {"input_tokens": 1000, "output_tokens": 0, "mode": "single_stream"}
+    plan = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb"}
+    answer = ask(self_hosted=HELD | plan | {"workload": load})
+    bill = answer["self_hosted"]
+    per_request = Decimal(bill["cost_per_mtok_output"]) / 10**6
+    assert Decimal(bill["cost_per_request"]) == pytest.approx(per_request, rel=Decimal("1e-8"))
+    assert any("no token is counted as the one" in text for text in answer["assumptions"])

@@ -286,3 +286,60 @@ def test_recorded_arrivals_are_times_and_nothing_else(ask):
     ):
         fault = ask(400, api={"price": OPUS}, arrivals=arrivals, **LENGTHS)["errors"][0]
         assert (fault["pointer"], fault["code"]) == (f"#/arrivals/{field}", code)
+
+
+def test_marks_of_different_lives_are_each_billed_by_their_own_write(ask):
+    # Anthropic's own arithmetic: 12,000 tokens kept for an hour, the next 8,000 for five minutes, six requests an hour.
+    # h(1 h) = 1 − e^−6 = 0.997521, h(5 min) = 1 − e^−0.5 = 0.393469.
+    # Per million: 12,000 · (0.997521 · 0.2 + 0.002479 · 8) + 8,000 · (0.393469 · 0.2 + 0.606531 · 5)
+    #   + 1,000 · 4 + 500 · 20
+    #   = 2,632.02 + 24,890.78 + 4,000 + 10,000 = 41,522.80
+    marks = [{"prefix_tokens": 12000, "ttl_s": 3600}, {"prefix_tokens": 20000, "ttl_s": 300}]
+    body = {"api": {"price": OPUS}, "arrivals": {"requests_per_hour": 6}, **LENGTHS}
+    answer = ask(query="?explain=true", marks=marks, **body)
+    first, second = answer["marks"]
+    assert (first["tokens"], second["tokens"]) == (12000, 8000)
+    assert (first["write_billed_as"], second["write_billed_as"]) == ("cache_write_1h", "cache_write_5m")
+    assert [first["hit_probability"], second["hit_probability"]] == pytest.approx([0.997521, 0.393469], abs=1e-6)
+    assert [float(first["cost"]), float(second["cost"])] == pytest.approx([0.00263202, 0.02489078], abs=1e-8)
+    assert float(answer["cost_with"]) == pytest.approx(0.0415228, abs=1e-7)
+    assert answer["cost_without"] == "0.094"
+    assert (answer["ttl_s"], answer["break_even"]["reason"]) == (None, "several_lives")
+    # One life for all is the sum of its parts: marks of one kind give the figures without marks.
+    alike = ask(marks=[{"prefix_tokens": n, "ttl_s": 3600} for n in (12000, 20000)], **body)
+    assert alike["cost_with"] == ask(ttl_s=3600, **body)["cost_with"]
+
+
+def test_a_part_shared_by_more_requests_is_found_more_often(ask):
+    # The instructions are in 120 requests an hour of all users, the rest of the prompt in 6 of one.
+    marks = [{"prefix_tokens": 12000, "ttl_s": 300, "requests_per_hour": 120}, {"prefix_tokens": 20000, "ttl_s": 300}]
+    answer = ask(api={"price": OPUS}, arrivals={"requests_per_hour": 6}, marks=marks, **LENGTHS)
+    hits = [mark["hit_probability"] for mark in answer["marks"]]
+    assert hits == pytest.approx([0.9999546, 0.393469], abs=1e-6)  # 1 − e^−10 and 1 − e^−0.5
+
+
+def test_what_the_minimum_keeps_from_a_mark_is_written_by_the_next(ask):
+    marks = [{"prefix_tokens": 900, "ttl_s": 3600}, {"prefix_tokens": 20000, "ttl_s": 300}]
+    body = {"api": {"price": OPUS}, "arrivals": {"requests_per_hour": 6}, **LENGTHS}
+    answer = ask(policy={"ttls_s": [300, 3600], "min_tokens": 1024}, marks=marks, **body)
+    assert [(mark["tokens"], mark["ttl_s"]) for mark in answer["marks"]] == [(20000, 300)]
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"marks": [{"prefix_tokens": 100, "ttl_s": 300}, {"prefix_tokens": 200, "ttl_s": 3600}]}, "#/marks/1/ttl_s"),
+        ({"marks": [{"prefix_tokens": 200, "ttl_s": 300}, {"prefix_tokens": 200, "ttl_s": 300}]},
+         "#/marks/1/prefix_tokens"),
+        ({"marks": [{"prefix_tokens": 30000, "ttl_s": 300}]}, "#/marks/0/prefix_tokens"),
+        ({"marks": [{"prefix_tokens": 9000, "ttl_s": 900}]}, "#/marks/0/ttl_s"),
+        ({"marks": [{"prefix_tokens": n, "ttl_s": 300} for n in range(1000, 6000, 1000)]}, "#/marks"),
+        ({"marks": [{"prefix_tokens": 9000, "ttl_s": 300, "requests_per_hour": 1}]}, "#/marks/0/requests_per_hour"),
+        ({"marks": [{"prefix_tokens": 9000, "ttl_s": 300}], "ttl_s": 300}, "#/ttl_s"),
+        ({"marks": [{"prefix_tokens": 9000, "ttl_s": 300}], "variable_part_first": True}, "#/variable_part_first"),
+        ({"arrivals": {"requests_per_hour": 6, "times_s": [1, 2]}}, "#/arrivals/times_s"),
+    ],
+)  # fmt: skip
+def test_marks_that_break_the_providers_rules_are_refused(ask, change, pointer):
+    body = {"api": {"price": "claude-opus-5-5", "on": "2026-11-29"}, "arrivals": {"requests_per_hour": 6}, **LENGTHS}
+    assert [error["pointer"] for error in ask(400, **body | change)["errors"]] == [pointer]

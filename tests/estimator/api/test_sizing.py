@@ -39,7 +39,7 @@ def test_gpus_are_replicas_times_gpus_per_replica(ask):
         assert option["gpus_per_replica"] == option["tp"]
         assert option["replicas"] == max(math.ceil(200 / option["capacity"]["concurrency"] - 1e-9), 1)
         assert option["capacity"]["total"] == option["replicas"] * option["capacity"]["concurrency"]
-        assert option["binding_constraint"] in ("memory", "ttft", "tpot")
+        assert option["binding_constraint"] in ("memory", "ttft", "tpot", "max_num_seqs")
         assert option["capacity"]["full_length_sequences"] <= option["capacity"]["max_sequences"]
     gpus = [option["gpus"] for option in answer["options"]]
     assert gpus == sorted(gpus)
@@ -184,3 +184,104 @@ def test_what_was_sized_is_echoed_resolved(ask):
 def test_two_spellings_of_one_gpu_with_two_prices_are_ambiguous(ask):
     answer = ask(400, prices={**PRICES, "H100 SXM5 80GB": PRICES["l40s"]})
     assert [(error["pointer"], error["code"]) for error in answer["errors"]] == [("#/prices", "ambiguous")]
+
+
+def one(gpu, **more):
+    return {"gpus": [gpu], "precisions": ["bf16"], "tp": [1]} | more
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        # 70.6e9 parameters of two bytes: 141 GB, four L40S of 48 GB.
+        ({"model": "llama-3.1-70b", "candidates": one("l40s")}, "memory"),
+        # Only one GPU a machine: no degree helps, another GPU or fewer bits must.
+        ({"model": "llama-3.1-70b", "candidates": one("l4"), "gpus_per_node": 1}, "memory"),
+        ({"model": "llama-3.1-405b", "candidates": one("l4"), "gpus_per_node": 1}, "memory"),
+        # 671e9 parameters: 335 GB at four bits are in no single GPU.
+        ({"model": "deepseek-v3", "candidates": one("l4"), "gpus_per_node": 1}, "node"),
+        ({"model": "deepseek-v3", "candidates": one("l40s")}, "memory"),
+        ({"candidates": one("h100-sxm5-80gb", tp=[8]), "gpus_per_node": 4}, "memory"),
+    ],
+)
+def test_where_memory_rules_everything_out_the_nearest_candidate_that_holds_it_is_named(ask, change, what):
+    answer = ask(**{"engine": "vllm-0.19", "slo": None, "prices": {}} | change)
+    near = answer["nearest"]
+    assert (answer["feasible"], near["what"]) == (False, what)
+    again = {"gpus": [near["gpu"]], "precisions": [near["precision"]], "tp": [near["tp"]]}
+    node = {"gpus_per_node": max(near["tp"], change.get("gpus_per_node", 8))}
+    assert ask(**{"engine": "vllm-0.19", "slo": None, "prices": {}} | change | node | {"candidates": again})["feasible"]
+
+
+def test_a_length_that_nothing_holds_is_said_to_be_too_long(ask):
+    answer = ask(workload={"input_tokens": 1e8, "output_tokens": 1}, candidates=one("l40s"))
+    assert (answer["nearest"], answer["binding_constraint"]) == (None, "memory")
+    assert any("shorten it" in text for text in answer["warnings"])
+
+
+@pytest.mark.parametrize("demand", [{"concurrency": 10}, {"requests_per_s_peak": 0.1}])
+def test_a_target_of_the_whole_answer_that_nothing_meets_has_a_nearest_too(ask, demand):
+    near = ask(slo={"e2e_s": 0.001}, demand=demand)["nearest"]
+    assert (near["what"], near["ttft_s"], near["tpot_s"]) == ("slo", None, None)
+    assert ask(slo={"e2e_s": near["e2e_s"] * 1.001}, demand=demand)["feasible"]
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"workload": {"mode": "open_loop"}}, "#/workload/mode"),
+        ({"workload": {"mode": "offline"}}, "#/workload/mode"),
+        ({"workload": {"requests_per_s": 5}}, "#/workload/requests_per_s"),
+        ({"workload": {"concurrency": 5}}, "#/workload/concurrency"),
+        ({"workload": {"burstiness_cv": 2}}, "#/workload/burstiness_cv"),
+        ({"workload": {"batch_sizes": [1, 2]}}, "#/workload/batch_sizes"),
+        ({"demand": {"concurrency": 5, "think_time_s": 3}}, "#/demand/think_time_s"),
+        ({"demand": {"concurrency": 5, "burstiness_cv": 3}}, "#/demand/burstiness_cv"),
+    ],
+)
+def test_a_load_that_contradicts_the_demand_is_refused_and_never_ignored(ask, change, pointer):
+    body = {name: {**(BASE[name] if name == "workload" else {}), **part} for name, part in change.items()}
+    assert [error["pointer"] for error in ask(400, **body)["errors"]] == [pointer]
+
+
+def test_a_load_that_agrees_with_the_demand_is_taken(ask):
+    lengths = BASE["workload"]
+    assert ask(workload=lengths | {"mode": "closed_loop", "concurrency": 200})["feasible"]
+    rate = {"mode": "open_loop", "requests_per_s": 5, "burstiness_cv": 2}
+    assert ask(workload=lengths | rate, demand={"requests_per_s_peak": 5, "burstiness_cv": 2})["feasible"]
+
+
+def test_a_target_of_tokens_after_the_first_does_not_bind_answers_of_one_token(ask):
+    answer = ask(workload={"input_tokens": 1500, "output_tokens": 1}, slo={"tpot_s": 1e-9})
+    assert answer["feasible"]
+    assert any("does not bind" in text for text in answer["warnings"])
+
+
+@pytest.mark.parametrize(("engine", "gpu"), [("vllm-0.19", "trainium2"), ("llama.cpp", "rtx-4090")])
+@pytest.mark.parametrize("demand", [{"concurrency": 4}, {"requests_per_s_peak": 0.01}])
+def test_loads_of_which_no_figure_is_known_are_never_capacity(ask, engine, gpu, demand):
+    formats = {"precisions": ["q4_k_m"]} if engine == "llama.cpp" else {}
+    answer = ask(engine=engine, candidates=one(gpu, **formats), slo=None, prices={}, demand=demand)
+    for option in answer["options"]:
+        assert (option["capacity"]["concurrency"], option["binding_constraint"]) == (1, "max_num_seqs")
+    assert all(option["reason"] == "missing-figure" for option in answer["rejected"])
+
+
+def test_sequences_the_engine_runs_at_once_are_no_memory(ask):
+    answer = ask(slo=None, engine="vllm-0.19", memory={"max_num_seqs": 4}, candidates=one("l40s"))
+    assert answer["options"][0]["binding_constraint"] == "max_num_seqs"
+    assert answer["options"][0]["replicas"] == 200 / 4
+
+
+def test_the_budget_names_the_option_nearest_to_it_and_not_the_first(ask):
+    # 384 H100 cost more than 863 L40S at these prices: fewest GPUs come first, the lower bill is nearer to a limit.
+    answer = ask(demand={"concurrency": 100_000}, budget={"cost_per_month": "1", "currency": "USD"})
+    bills = [float(option["cost_per_month"]) for option in answer["options"]]
+    assert float(answer["nearest"]["cost_per_month"]) == min(bills)
+    fewest = ask(demand={"concurrency": 100_000}, budget={"gpus": 1}, objective="min_cost")
+    assert fewest["nearest"]["gpus"] == min(option["gpus"] for option in fewest["options"])
+
+
+def test_the_price_of_a_gpu_that_is_no_candidate_is_said_not_to_count(ask):
+    answer = ask(prices=PRICES | {"h200-sxm-141gb": {"price_per_gpu_hour": "3", "currency": "USD"}})
+    assert any("h200-sxm-141gb" in text for text in answer["warnings"])

@@ -354,8 +354,9 @@ def test_every_step_can_be_worked_out_with_a_pencil(ask, plan):
 def test_the_first_token_of_a_static_batch_comes_before_its_last(ask, output, concurrency):
     load = {"mode": "static_batch", "input_tokens": 1000, "output_tokens": output, "concurrency": concurrency}
     expected = ask(**REAL, workload=load).json()["expected"]
-    ttft, tpot, e2e = (expected[name]["mid"] for name in ("ttft_s", "tpot_s", "e2e_s"))
-    assert ttft + (output - 1) * tpot <= e2e * (1 + 1e-9)
+    ttft, e2e = (expected[name]["mid"] for name in ("ttft_s", "e2e_s"))
+    later = (output - 1) * expected["tpot_s"]["mid"] if output > 1 else 0.0
+    assert ttft + later <= e2e * (1 + 1e-9)
     assert expected["ttft_s"]["high"] <= expected["e2e_s"]["high"] * (1 + 1e-9)
 
 
@@ -377,3 +378,47 @@ def test_a_row_has_the_figures_of_the_estimate_at_its_batch_size(ask):
     for name in names:
         assert row[name] == alone["expected"][name], name
         assert row[f"ceiling_{name}"] == alone["ceiling"][name], name
+
+
+LOADS = {
+    "closed_loop": {"concurrency": 8},
+    "open_loop": {"requests_per_s": 5},
+    "offline": {},
+    "static_batch": {"concurrency": 8},
+    "single_stream": {},
+}
+
+
+@pytest.mark.parametrize("mode", LOADS)
+@pytest.mark.parametrize("engine", ["vllm-0.19", "ideal"])
+@pytest.mark.parametrize("output", [0, 1])
+def test_an_answer_of_one_token_has_no_time_per_token_and_such_a_target_does_not_bind(ask, mode, engine, output):
+    load = {"mode": mode, "input_tokens": 1000, "output_tokens": output, **LOADS[mode]}
+    answer = ask("?explain=true", **REAL | {"engine": engine}, workload=load, slo={"tpot_s": 1e-9, "ttft_s": 60}).json()
+    expected = answer["expected"]
+    assert expected["tpot_s"] is expected["tokens_per_s_per_user"] is answer["ceiling"]["tpot_s"] is None
+    assert expected["tokens_per_s_total"]["mid"] > 0
+    assert expected["reason"] in ("no_second_token", "no_queue")
+    assert any("does not bind" in text for text in answer["warnings"])
+    assert answer["meets_slo"]["tpot_s"] is None
+    if mode != "offline":
+        assert answer["meets_slo"]["all"] is True
+        assert expected["e2e_s"]["mid"] == pytest.approx(expected["ttft_s"]["mid"]) or mode == "static_batch"
+        assert expected["goodput_requests_per_s"]["mid"] > 0
+    for step in answer["explanation"]:
+        assert work_out(step["substituted"]) == pytest.approx(step["value"], rel=1e-6), step
+
+
+def test_two_tokens_have_one_gap_and_a_single_decode_step_is_a_time_per_token(ask):
+    two = ask(**REAL, workload={"input_tokens": 1000, "output_tokens": 2, "concurrency": 8}).json()["expected"]
+    assert two["tpot_s"]["mid"] == pytest.approx(two["e2e_s"]["mid"] - two["ttft_s"]["mid"])
+    step = ask(**REAL, workload={"mode": "decode_step", "context_tokens": 500, "concurrency": 4}).json()
+    assert step["expected"]["tpot_s"]["mid"] == pytest.approx(step["decode"]["step_s"])
+
+
+def test_a_percentile_of_a_load_in_which_nothing_waits_at_random_is_said_not_to_count(ask):
+    slo = {"ttft_s": 1, "percentile": 99}
+    closed = ask(**REAL, workload=CLOSED, slo=slo).json()
+    assert any("percentile is not used" in text for text in closed["warnings"])
+    load = {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 200, "requests_per_s": 5}
+    assert not any("percentile" in text for text in ask(**REAL, workload=load, slo=slo).json()["warnings"])
