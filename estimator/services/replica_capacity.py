@@ -13,7 +13,7 @@ from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Sweep
 from estimator.services.throughput_figures import figures_at
 from estimator.services.throughput_plan import rows_of
-from estimator.services.throughput_targets import OPEN_PERCENTILE, Floats, binding_targets, targets_met, times_of
+from estimator.services.throughput_targets import Floats, binding_targets, percentile_of, targets_met, times_of
 
 GRID = 96
 # So few arrivals that nobody waits.
@@ -101,7 +101,7 @@ class _Search:
     @property
     def percentile(self) -> int:
         """Share of an open loop's requests that meet the targets."""
-        return self.slo.percentile or OPEN_PERCENTILE
+        return percentile_of(self.slo, WorkloadMode.OPEN_LOOP)
 
     def closed(self, room: int, end: Constraint, think_time_s: float | None) -> Capacity | None:
         """Largest concurrency within room and targets, on a grid refined once around the miss."""

@@ -45,7 +45,7 @@ class Budget:
             price is not None and bill is not None and price.currency == self.currency and bill <= self.cost_per_month
         )
 
-    def nearest(self, options: list[Option]) -> Option:
+    def nearest(self, options: list[Option]) -> "Nearest":
         """The option that passes the limits by the least factor; one without a known price comes last."""
 
         def excess(option: Option) -> tuple[bool, float]:
@@ -58,7 +58,8 @@ class Budget:
             unknown = self.cost_per_month is not None and served.cost_per_month is None
             return unknown, max(factors, default=0.0)
 
-        return min(options, key=excess)
+        best = min(options, key=excess)
+        return Nearest(candidate=best.candidate, what="budget", missed_s={}, option=best)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,13 @@ class Nearest:
     what: str
     missed_s: dict[str, float]
     option: Option | None = None
+
+
+def nearest_candidate(
+    sized: list[Option], asked: "Neighbourhood", demand: Demand, slo: ServiceLevel, facts: Facts
+) -> Nearest | None:
+    """The targets that one of the candidates would meet, else the candidate beside them that holds a request."""
+    return nearest_targets(sized, slo) or nearest_memory(asked, demand, slo, facts)
 
 
 def nearest_targets(options: list[Option], slo: ServiceLevel) -> Nearest | None:

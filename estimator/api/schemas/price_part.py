@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from pydantic import AwareDatetime, Field, Tag
 
 from catalog.spelling import near_matches
-from estimator.api.fields import MAX_TOKENS, WHOLE, Currency, Money, PriceSlug, RequestBody, by_key, tag
+from estimator.api.fields import MAX_TOKENS, SMALLEST, WHOLE, Currency, Money, PriceSlug, RequestBody, by_key, tag
 from estimator.engine.cost.meters import meter, meter_of_usage
 from estimator.engine.cost.price_list import InlineTier
 from estimator.engine.errors import InvalidInputError
@@ -29,8 +29,6 @@ Meters = Annotated[
         examples=[{"input": "3", "output": "15", "cache_read": "0.30", "cache_write_5m": "3.75"}],
     ),
 ]
-# A mean may be a part of a token; a millionth of a millionth is a slip, and its amount would run over the page.
-LEAST_COUNT = 1e-9
 Quantity = Annotated[float, Field(ge=0, le=1e15)]
 USAGE_KEYS = (
     "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
@@ -183,11 +181,11 @@ class ApiCostPart(ApiPricePart):
                 detail = _("No meter counts this.")
                 near = near_matches(key, USAGE_KEYS)
                 issues.append(Issue(path=("usage", key), code="unknown_field", detail=detail, near=near))
-        tiny = _("Must be 0 or at least %(least)g.") % {"least": LEAST_COUNT}
+        tiny = _("Must be 0 or at least %(least)g.") % {"least": SMALLEST}
         issues += [
             Issue(path=("usage", key), code="out_of_range", detail=tiny)
             for key, count in self.usage.items()
-            if 0 < count < LEAST_COUNT
+            if 0 < count < SMALLEST
         ]
         if issues:
             raise ResolutionError(issues)

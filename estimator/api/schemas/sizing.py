@@ -30,14 +30,7 @@ from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_pri
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.services.sizing import Demand, Option, ranked, size
-from estimator.services.sizing_nearest import (
-    Budget,
-    Nearest,
-    Neighbourhood,
-    binds,
-    nearest_memory,
-    nearest_targets,
-)
+from estimator.services.sizing_nearest import Budget, Neighbourhood, binds, nearest_candidate
 from estimator.services.throughput_plan import workload_of
 from estimator.services.throughput_targets import binding_targets, no_gap_text, no_percentile_text
 
@@ -158,11 +151,9 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
     order = [o for o in order if budget.allows(o)] + [o for o in order if not budget.allows(o)]
     feasible = bool(order) and budget.allows(order[0])
     nearest = None
-    if order and not feasible:
-        best = budget.nearest(order)
-        nearest = Nearest(candidate=best.candidate, what="budget", missed_s={}, option=best)
-    elif not feasible:
-        nearest = nearest_targets(sized, slo) or nearest_memory(_around(body, base), demand, slo, asked.facts)
+    if not feasible:
+        around = _around(body, base)
+        nearest = budget.nearest(order) if order else nearest_candidate(sized, around, demand, slo, asked.facts)
     steps = _steps(order[0], demand) if order and asked.explain else []
     binding = None if feasible else binds(order, sized)
     resolved = _about(body, candidates, slo, prices)
@@ -172,7 +163,7 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
     common = common_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
     return SizingAnswer(
         **common,
-        inputs=SizingInputs.of(body, candidates[0].plan if candidates else None),
+        inputs=SizingInputs.of(body, candidates.found[0].plan if candidates.found else None),
         feasible=feasible,
         objective=body.objective,
         binding_constraint=binding,
