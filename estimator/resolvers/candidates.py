@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from estimator.engine.errors import EngineError
 from estimator.engine.specs import Parallelism
-from estimator.resolvers.choices import GpuChoice, PlanChoice
+from estimator.resolvers.choices import GpuChoice, PlanChoice, PrecisionChoice
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpu_prices import GpuPrice
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -49,7 +49,7 @@ def resolve_candidate(base: PlanChoice, facts: Facts, *, gpu: str, precision: st
     choice = replace(
         base,
         gpu=GpuChoice(slug=gpu),
-        precision=replace(base.precision, weights=precision),
+        precision=PrecisionChoice(weights=precision, kv_cache=base.precision.kv_cache),
         parallelism=Parallelism(tp=tp),
     )
     plan = resolve_plan(choice, facts)
