@@ -24,7 +24,8 @@ _NAMES = {
 class Coverage:
     """One class: its band as multiples of the prediction, and the share of rows inside.
 
-    `p5` and `p95` are the percentiles of measured / predicted with the row's model left out.
+    `p5` and `p95` are the percentiles of measured / predicted with the row's model left out. A saturated TTFT has
+    ends of its own in each row, those of more and fewer places in the cache; `low` and `high` are their medians.
     """
 
     metric: str
@@ -56,22 +57,23 @@ def band_class(prediction: Prediction) -> tuple[str, str] | None:
 
 def coverage(predictions: Sequence[Prediction]) -> tuple[Coverage, ...]:
     """Coverage of every class with a band, sorted; bands of doubtful parts are not widened here."""
-    groups: dict[tuple[str, str], list[float]] = {}
+    groups: dict[tuple[str, str], list[Prediction]] = {}
     for prediction in predictions:
         key = band_class(prediction)
         if key:
-            groups.setdefault(key, []).append(prediction.row.value / prediction.expected)
+            groups.setdefault(key, []).append(prediction)
     found = []
-    for (metric, name), ratios in sorted(groups.items()):
-        low, high = spread(metric, name)
-        ratio = np.array(ratios)
+    for (metric, name), members in sorted(groups.items()):
+        ends = [p.band if (metric, name) == ("ttft", "saturated") else spread(metric, name) for p in members]
+        low, high = (np.array(side) for side in zip(*ends, strict=True))
+        ratio = np.array([p.row.value / p.expected for p in members])
         found.append(
             Coverage(
                 metric=metric,
                 model_class=name,
-                rows=len(ratios),
-                low=low,
-                high=high,
+                rows=len(members),
+                low=float(np.median(low)),
+                high=float(np.median(high)),
                 p5=float(np.quantile(ratio, 0.05)),
                 p95=float(np.quantile(ratio, 0.95)),
                 inside=float(np.mean((ratio >= low) & (ratio <= high))),

@@ -47,7 +47,8 @@ class Prediction:
     """A row and what is said of it, in the row's unit.
 
     `roofline` is the plain roofline at 0.8 of bandwidth and 0.5 of the peak, with prefill added but nothing else:
-    what a spreadsheet gives. `beats_ceiling` is True where the expectation is faster than physics allows.
+    what a spreadsheet gives. `beats_ceiling` is True where the expectation is faster than physics allows. `band` holds
+    the ends of the answer as multiples of `expected`.
     """
 
     row: Measurement
@@ -57,6 +58,7 @@ class Prediction:
     beats_ceiling: bool
     model_class: str
     doubts: tuple[str, ...]
+    band: tuple[float, float]
 
     @property
     def error(self) -> float:
@@ -183,7 +185,15 @@ def _prediction(
         beats_ceiling=faster,
         model_class=model_class(prepared.layout),
         doubts=prepared.doubts,
+        band=_ends(columns, at, row),
     )
+
+
+def _ends(columns: dict[str, npt.NDArray[Any]], at: int, row: Measurement) -> tuple[float, float]:
+    """Ends of the answer as multiples of its middle; of a prompt's rate those of its time, turned round."""
+    name = _COLUMNS.get(row.metric, "ttft_s")
+    low, mid, high = (float(columns[f"{name}_{side}"][at]) for side in ("low", "mid", "high"))
+    return (mid / high, mid / low) if row.metric is Metric.PREFILL else (low / mid, high / mid)
 
 
 def precision_class(precision: Precision, *, experts: bool) -> str:

@@ -14,7 +14,7 @@ from estimator.engine.forward_pass.roofline import (
     floor_prefill_memory_s,
     step_floor,
 )
-from estimator.engine.serving.steady_state import Load, answer_time_s
+from estimator.engine.serving.steady_state import Load, answer_time_s, turns_of
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
 
@@ -75,11 +75,20 @@ def ceiling_columns(bounds: Bounds, load: Load, total: Any, *, gpus: Any) -> Col
 
 
 def closed_columns(
-    expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any, mode: WorkloadMode
+    expected: Expected,
+    bounds: Bounds,
+    load: Load,
+    band: Band,
+    *,
+    gpus: Any,
+    mode: WorkloadMode,
+    places_doubt: Any = 1.0,
 ) -> Columns:
     """Ceiling and expectation of a mode without arrivals, the expectation never faster than the ceiling.
 
-    Ends of end-to-end times are `ttft end + (n − 1) · tpot end`; rates take the reciprocal ends.
+    Ends of end-to-end times are `ttft end + (n − 1) · tpot end`; rates take the reciprocal ends. `places_doubt` is the
+    factor by which the sequences that the cache admits may be more or fewer (`bands.PLACES_DOUBT`; 1 where they are
+    known): it moves the ends of the wait for a place.
     """
     saturated = np.zeros(np.shape(expected.step_s), dtype=bool)
     if mode is not WorkloadMode.OFFLINE:
@@ -104,7 +113,7 @@ def closed_columns(
     columns |= ceiling_columns(bounds, load, expected.admitted * load.output_tokens / e2e, gpus=gpus)
     if mode is WorkloadMode.STATIC_BATCH:
         return columns | _static(expected, bounds, load, band, gpus=gpus)
-    return columns | _online(expected, bounds, load, band, gpus=gpus)
+    return columns | _online(expected, bounds, load, band, gpus=gpus, places_doubt=places_doubt)
 
 
 def _saturated_band(band: Band, saturated: Any) -> Band:
@@ -112,8 +121,6 @@ def _saturated_band(band: Band, saturated: Any) -> Band:
         band,
         tpot_low=np.where(saturated, band.tpot_saturated_low, band.tpot_low),
         tpot_high=np.where(saturated, band.tpot_saturated_high, band.tpot_high),
-        ttft_low=np.where(saturated, band.ttft_saturated_low, band.ttft_low),
-        ttft_high=np.where(saturated, band.ttft_saturated_high, band.ttft_high),
     )
 
 
@@ -126,22 +133,37 @@ def band_sides(band: Band) -> tuple[tuple[str, Any, Any], ...]:
     )
 
 
-def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
-    """A closed loop: `total = admitted · output / e2e inside the engine`; the wait for a place is in TTFT alone."""
+def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any, places_doubt: Any) -> Columns:
+    """A closed loop: `total = admitted · output / e2e inside the engine`; the wait for a place is in TTFT alone.
+
+    The wait is `(concurrency / places − 1) · e2e`: near saturation a small error of the places makes it anything
+    between nothing and many times as long, so its ends are those of more and of fewer places.
+    """
     least = bounds.tpot_s
     if expected.busy:
         least = bounds.busy_tpot_s(np.maximum(expected.decoding - 1.0, 0.0), load.output_tokens)
     tpot = np.maximum(expected.tpot_s, least)
     under_way = expected.admitted * load.output_tokens
+    turns = _turns_waited(expected, load, places_doubt)
     columns: Columns = {}
     for side, first, each in band_sides(band):
         inside = np.maximum(expected.ttft_s * first, bounds.ttft_s)
         tpot_end = np.maximum(tpot * each, bounds.tpot_s)
         decoding = (load.output_tokens - 1.0) * tpot_end
         total = under_way / (inside + decoding)
-        ttft_end = inside + expected.queue_s * first
+        ttft_end = inside + turns[side] * (inside + decoding)
         columns |= metric_columns(ttft_end, tpot_end, ttft_end + decoding, total, load.output_tokens, gpus, side=side)
     return columns
+
+
+def _turns_waited(expected: Expected, load: Load, places_doubt: Any) -> dict[str, Any]:
+    """End-to-end times that a request waits for a place, with the places said, more of them and fewer."""
+    waited = turns_of(load.concurrency, expected.admitted) - 1.0
+    if not np.any(waited > 0.0):
+        return {"mid": 0.0, "low": 0.0, "high": 0.0}
+    doubt = np.where(waited > 1e-9, places_doubt, 1.0)
+    more, fewer = (turns_of(load.concurrency, expected.admitted * factor) - 1.0 for factor in (doubt, 1.0 / doubt))
+    return {"mid": waited, "low": more, "high": fewer}
 
 
 def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:

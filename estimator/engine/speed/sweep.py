@@ -35,7 +35,7 @@ from estimator.engine.serving.open_loop import ideal_pace, serving_pace
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.steady_state import Load, context_tokens, has_gaps, micro_batch, prefix_tokens
 from estimator.engine.specs import WorkloadMode
-from estimator.engine.speed.bands import Band
+from estimator.engine.speed.bands import PLACES_DOUBT, Band
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
 from estimator.engine.speed.figures import Columns, binding_columns, bounds_of, closed_columns
 from estimator.engine.speed.open_figures import open_columns
@@ -318,7 +318,16 @@ def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: Workloa
         )
     micro = micro_batch(expected.decoding, settings.pipeline)
     bounds = bounds_of(keys.ceiling, load, micro, pipeline=settings.pipeline)
-    return closed_columns(expected, bounds, load, keys.band, gpus=settings.gpus, mode=mode)
+    in_doubt = (limits.cache_sequences < limits.engine_sequences) & (kind == "serving")
+    return closed_columns(
+        expected,
+        bounds,
+        load,
+        keys.band,
+        gpus=settings.gpus,
+        mode=mode,
+        places_doubt=np.where(in_doubt, PLACES_DOUBT, 1.0),
+    )
 
 
 def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Columns:

@@ -339,3 +339,20 @@ def test_a_first_token_waits_for_steps_of_the_others_and_for_none_alone():
     assert first_token_s(1, 5.0)[0] == first_token_s(1, 0.0)[0]
     waiting, step = first_token_s(16, 5.0)
     assert waiting - first_token_s(16, 0.0)[0] == pytest.approx(5 * step, rel=0.02)
+
+
+def test_the_wait_for_a_place_has_the_ends_of_more_and_of_fewer_places():
+    def at(concurrency):
+        rows = Rows(key=0, mode=CLOSED, input_tokens=8000.0, output_tokens=500.0, concurrency=concurrency)
+        columns = Sweep([KEYS[0]]).evaluate(rows)
+        return {name: float(column[0]) for name, column in columns.items()}
+
+    places = at(512.0)["effective_concurrency"]
+    barely, far = at(1.2 * places), at(10.0 * places)
+    # With 1.5 times the places nobody would wait: the low end is a first token inside the engine.
+    assert barely["ttft_s_low"] < at(0.99 * places)["ttft_s_mid"]
+    assert barely["ttft_s_high"] > 4.0 * (barely["ttft_s_mid"] - at(0.99 * places)["ttft_s_mid"])
+    # Ten times over the wait is certain: nine answers in front, 10 / 1.5 − 1 or 10 · 1.5 − 1 at the ends.
+    for side, turns in (("low", 10.0 / 1.5), ("mid", 10.0), ("high", 15.0)):
+        tpot = far[f"tpot_s_{side}"] / far["tpot_s_mid"]
+        assert far[f"ttft_s_{side}"] / far["ttft_s_mid"] == pytest.approx((turns - 1.0) / 9.0 * tpot, rel=0.15)
