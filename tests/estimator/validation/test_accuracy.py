@@ -13,11 +13,11 @@ from django.core.management import call_command
 from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS
 from estimator.validation import shipped
 from estimator.validation.accuracy import accuracy
-from estimator.validation.coverage import LEAST_ROWS
+from estimator.validation.coverage import LEAST_ROWS, coverage
 from estimator.validation.fitted import constants_at, fitted_constants
 from estimator.validation.leave_out import left_out
 from estimator.validation.predictions import Prediction, predict
-from estimator.validation.rows import read_measurements, used
+from estimator.validation.rows import Metric, read_measurements, used
 from estimator.validation.table import as_csv, as_json, build_table
 from estimator.validation.text import as_markdown, as_text
 
@@ -42,6 +42,7 @@ def prediction(expected, measured, roofline=1.0):
         beats_ceiling=False,
         model_class="dense",
         doubts=(),
+        band=(0.5, 2.0),
     )
 
 
@@ -96,6 +97,15 @@ def test_the_band_covers_four_fifths_of_the_rows_of_models_left_out():
     classes = [found for found in table().coverage if found.rows >= LEAST_ROWS]
     assert len(classes) >= 10
     assert [(found.metric, found.model_class) for found in classes if found.inside < 0.8] == []
+
+
+def test_a_saturated_first_token_is_inside_by_the_ends_of_its_own_row():
+    wide = dataclasses.replace(prediction(100.0, 40.0), saturated=True, band=(0.3, 2.0))
+    narrow = dataclasses.replace(wide, band=(0.5, 2.0))
+    row = dataclasses.replace(wide.row, metric=Metric.TTFT, engine="vllm-0.19", value=40.0)
+    found = coverage([dataclasses.replace(p, row=row) for p in (wide, narrow)])
+    assert [(c.metric, c.model_class, c.inside) for c in found] == [("ttft", "saturated", 0.5)]
+    assert found[0].low == pytest.approx(0.4)
 
 
 def test_fitted_constants_give_the_shipped_ones_back_at_their_shifts():
