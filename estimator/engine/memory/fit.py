@@ -7,6 +7,7 @@ from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
 from estimator.engine.memory.ledger import MemoryPlan, MemoryTerm, RankMemory, ranks
 from estimator.engine.memory.replica_cache import (
     ReplicaCache,
+    cache_bytes,
     cache_of,
     grows_with_prompt,
     replica_cache,
@@ -172,8 +173,7 @@ def _longest_unchunked(plan: MemoryPlan, sequences: int, top: int) -> int:
 def shortfall_bytes(plan: MemoryPlan, *, sequences: int, context_tokens: int) -> float:
     """Bytes that the worst rank lacks for the load, 0 where it fits; the first question of `memory_fit` alone."""
     share = -(-sequences // plan.parallelism.dp)
-    stages = replica_cache(plan).stages
-    lacking = (stage.allocation.load_bytes(share, context_tokens) - stage.budget_bytes for stage in stages)
+    lacking = (rank.allocation.load_bytes(share, context_tokens) - cache_bytes(plan, rank) for rank in ranks(plan))
     return float(max(0.0, *lacking))
 
 

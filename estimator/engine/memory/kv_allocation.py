@@ -1,9 +1,8 @@
 """What an engine allocates for the caches of sequences on a rank: blocks, chunks, windows, states."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from math import inf
+from math import ceil, floor, inf
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ class KvAllocation:
 
     def load_bytes(self, sequences: Any, tokens: Any) -> Any:
         """Bytes of `sequences` (1 or more) sequences of `tokens` tokens each."""
-        rounded = -(-tokens // self.block_tokens) * self.block_tokens
+        rounded = up(tokens / self.block_tokens) * self.block_tokens
         each = self.bytes_per_token * rounded + self.fixed_bytes
         for cost, kept, chunk in zip(self.window_bytes, self.resident_tokens, self.chunk_tokens, strict=True):
             each = each + cost * least(rounded, kept + chunk / sequences)
@@ -55,30 +54,29 @@ class KvAllocation:
 
         The one count of sequences a cache holds: memory fit, speed, sizing and sweeps all take it.
         """
-        found = reduce(most, (most(budget_bytes - shared, 0.0) // each for each, shared in self._bounds(tokens)))
-        # Each bound alone falls short of the count by less than one.
-        return found + (self.load_bytes(found + 1, tokens) <= budget_bytes) if self.window_bytes else found
+        found = down(self.mean_sequences_within(budget_bytes, tokens))
+        if not self.window_bytes:
+            return found
+        # Blocks round the chunks of windows apart: the count may fall one short.
+        return found + (self.load_bytes(found + 1, tokens) <= budget_bytes)
 
     def mean_sequences_within(self, budget_bytes: Any, tokens: Any) -> Any:
         """Sequences that fill `budget_bytes` when they have `tokens` tokens in the mean, some fewer and some more.
 
-        Not rounded; rounded down it is `sequences_within`.
+        Not rounded; rounded down it is `sequences_within`. The load takes the least of what it would take with a chunk
+        of its own beside every window for each sequence, with one chunk of the smallest window shared by all, of the
+        next, and so on: the most of what fits by each.
         """
-        return reduce(most, (most(budget_bytes - shared, 0.0) / each for each, shared in self._bounds(tokens)))
-
-    def _bounds(self, tokens: Any) -> Iterator[tuple[Any, Any]]:
-        """Pairs of bytes of each sequence and bytes shared by all, of which the load takes the least.
-
-        At first each sequence has a chunk of its own beside every window; then all share that of the smallest window,
-        of the next, and so on.
-        """
-        rounded = -(-tokens // self.block_tokens) * self.block_tokens
-        each, shared = most(self.sequence_bytes(tokens), 1.0), 0.0
-        yield each, shared
+        each = most(self.load_bytes(1, tokens), 1.0)
+        found = most(budget_bytes, 0.0) / each
+        if not self.window_bytes:
+            return found
+        rounded, shared = up(tokens / self.block_tokens) * self.block_tokens, 0.0
         for cost, kept, chunk in zip(self.window_bytes, self.resident_tokens, self.chunk_tokens, strict=True):
             each = most(each - cost * (least(rounded, kept + chunk) - least(rounded, kept)), 1.0)
             shared = shared + cost * chunk
-            yield each, shared
+            found = most(found, (budget_bytes - shared) / each)
+        return found
 
     def longest_tokens(self, budget_bytes: float, sequences: int = 1) -> int:
         """The longest length (a whole number of blocks) at which so many sequences fit; at most 2^40 tokens."""
@@ -110,6 +108,16 @@ def least(one: Any, other: Any) -> Any:
     return min(one, other)
 
 
+def up(value: Any) -> Any:
+    """A number or array rounded up."""
+    return np.ceil(value) if isinstance(value, np.ndarray) else ceil(value)
+
+
+def down(value: Any) -> Any:
+    """A number or array rounded down."""
+    return np.floor(value) if isinstance(value, np.ndarray) else floor(value)
+
+
 def most(one: Any, other: Any) -> Any:
     """The larger of two numbers or arrays."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
@@ -136,7 +144,12 @@ def kv_allocation(
     Source: vLLM v1 kv_cache_interface (SlidingWindowSpec.max_memory_usage_bytes); the SGLang log of DeepSeek-V3.2
     (48,072 bytes a token measured, 61 × 788 = 48,068).
     """
-    key = ("kv", kv_format, policy, tp, tuple(layers) if layers is not None else None, batched_tokens)
+    # Of the policy what is read below: the hash of all of it would cost a quarter of a memory fit.
+    rules = (
+        policy.block_tokens, policy.hybrid_cache, policy.uniform_window, policy.window_adds_batched_tokens,
+        policy.state_copies, policy.fp8_latent_bytes, policy.fp8_index_bytes,
+    )  # fmt: skip
+    key = ("kv", kv_format, rules, tp, tuple(layers) if layers is not None else None, batched_tokens)
     kept = folded.kept.get(key)
     if isinstance(kept, KvAllocation):
         return kept
