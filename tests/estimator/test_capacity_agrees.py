@@ -180,15 +180,16 @@ def test_sizing_takes_the_same_counts():
         candidate = Candidate(plan=plan, gpu="g", precision="p", tp=plan.parallelism.tp, price=None)
         option = size(candidate, Demand(concurrency=1), ServiceLevel(), 8)
         if not speed.feasible:
-            assert option.capacity is None
+            assert option.served is None
             assert option.reason.startswith("does_not_fit")
-        elif option.capacity is not None:
+        elif option.served is not None:
             checked += 1
-            assert option.max_sequences == speed.figures.max_sequences
-            assert option.full_length_sequences == speed.figures.full_length_sequences
-            limited = option.max_sequences == speed.memory_cache.engine_sequences
-            assert option.capacity.binding.value == ("max_num_seqs" if limited else "memory")
-            assert option.capacity.concurrency == option.max_sequences
+            replica = option.replica
+            assert replica.max_sequences == speed.figures.max_sequences
+            assert replica.full_length_sequences == speed.figures.full_length_sequences
+            limited = replica.max_sequences == speed.memory_cache.engine_sequences
+            assert replica.capacity.binding.value == ("max_num_seqs" if limited else "memory")
+            assert replica.capacity.concurrency == replica.max_sequences
     assert checked > 50
 
 
