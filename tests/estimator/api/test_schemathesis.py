@@ -5,7 +5,9 @@ A bounded number of examples in the normal suite, many more under `make long`.
 
 import pytest
 import schemathesis
+from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import not_a_server_error
@@ -40,6 +42,16 @@ def load():
     loaded = schemathesis.openapi.from_dict(document)
     loaded.app = get_wsgi_application()
     return loaded
+
+
+@pytest.fixture(autouse=True)
+def the_connection_of_the_test_stays_open():
+    """The application closes old connections with each request; this one holds the test's transaction."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
 
 
 schema = load()
