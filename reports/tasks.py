@@ -4,8 +4,9 @@ from typing import Any
 
 from celery import shared_task, signals
 
-from reports import bell, conf, reconcile, worker
+from reports import conf
 from reports.services import files, schedules
+from reports.work import bell, reconcile, worker
 
 
 @shared_task(name=bell.WORK, ignore_result=True)

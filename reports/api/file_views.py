@@ -10,7 +10,6 @@ from rest_framework.response import Response
 
 from catalog.api.problems import Conflict, FieldError, InvalidRequest
 from estimator.services.sweep_columns import COLUMN_BY_NAME
-from reports import row_reading
 from reports.api.base import ReportsView, not_modified
 from reports.api.documented import documented
 from reports.api.paging import offset, paged
@@ -19,7 +18,8 @@ from reports.api.version_views import complete_rows, complete_version
 from reports.artifacts import json as json_artifact
 from reports.choices import State
 from reports.downloads import serve
-from reports.row_reading import Condition
+from reports.rows import reading
+from reports.rows.reading import Condition
 from reports.services import files
 from reports.storage import get_storage
 
@@ -43,7 +43,7 @@ class RowsView(ReportsView):
         if not_modified(request, etag):
             return HttpResponse(status=304, headers={"ETag": etag})
         path = get_storage().path(version.rows_file)
-        total, rows = row_reading.page(path, conditions, ordering, limit=asked.page_size, offset=offset(asked))
+        total, rows = reading.page(path, conditions, ordering, limit=asked.page_size, offset=offset(asked))
         response = paged(request, asked, total, rows)
         response["ETag"] = etag
         return response
@@ -54,7 +54,7 @@ class RowsView(ReportsView):
             if name in _OTHERS:
                 continue
             column, _sep, operator = name.partition("__")
-            if column not in COLUMN_BY_NAME or operator not in row_reading.OPERATORS:
+            if column not in COLUMN_BY_NAME or operator not in reading.OPERATORS:
                 detail = _("There is no such filter; a column of the rows, or column__gte, __gt, __lte, __lt.")
                 faults.append(FieldError(code="unknown_field", detail=detail, parameter=name))
                 continue
@@ -64,7 +64,7 @@ class RowsView(ReportsView):
                 faults.append(FieldError(code="out_of_range", detail=detail, parameter=name))
                 continue
             try:
-                values = tuple(row_reading.parse_value(column, part) for part in texts)
+                values = tuple(reading.parse_value(column, part) for part in texts)
             except (ValueError, ArithmeticError):
                 kind = COLUMN_BY_NAME[column].kind
                 detail = _("Must be of kind %(kind)s.") % {"kind": kind}

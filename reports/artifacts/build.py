@@ -6,14 +6,15 @@ from pathlib import Path
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from reports import bell, claims, conf
+from reports import conf
 from reports.artifacts import csv, html, json, xlsx
 from reports.choices import FileFormat, State
-from reports.claims import Claim
 from reports.errors import LeaseLostError, PermanentReportError, ReportError, explain
-from reports.keeper import LeaseKeeper
 from reports.models import Artifact, ReportVersion
 from reports.storage import get_storage
+from reports.work import bell, claims
+from reports.work.claims import Claim
+from reports.work.keeper import LeaseKeeper
 
 Writer = Callable[[ReportVersion, Path, Path], None]
 WRITERS: dict[str, Writer] = {

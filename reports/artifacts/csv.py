@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from reports import tables
 from reports.artifacts.selection import harmless_text, select
 from reports.models import ReportVersion
+from reports.rows import tables
 
 
 def write(version: ReportVersion, rows: Path, target: Path) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import orjson
 
-from reports import document, tables
+from reports import document
 from reports.artifacts.selection import select
 from reports.models import ReportVersion
+from reports.rows import tables
 
 _BLOCK = 1 << 20
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from estimator.services.sweep_columns import SETTING_COLUMNS
-from reports import row_reading, tables
 from reports.artifacts.words import split_words
+from reports.rows import reading, tables
 
 # A load whose queue grows has no lasting speed and is no point of a chart.
 _CHARTED = "status = 'ok' AND coalesce(utilization, 0) < 1"
@@ -18,7 +18,7 @@ def chart_series(
     charted = f'{_CHARTED} AND "{x_name}" IS NOT NULL AND "{y_name}" IS NOT NULL'
     group = ", ".join(f'"{name}"' for name in SETTING_COLUMNS)
     with tables.connect() as connection:
-        best = row_reading.fetch(
+        best = reading.fetch(
             connection,
             f"SELECT {group}, max(tokens_per_s_per_gpu_mid) AS best, count(*) AS n "
             f"FROM {tables.source(rows)} WHERE {charted} GROUP BY {group} "

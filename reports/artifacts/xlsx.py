@@ -10,11 +10,12 @@ from xlsxwriter.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
 from estimator.services.sweep_columns import COLUMNS, KEY_COLUMNS, ColumnKind
-from reports import document, tables
+from reports import document
 from reports.artifacts.selection import neutral
 from reports.artifacts.series import chart_series
 from reports.errors import PermanentReportError
 from reports.models import ReportVersion
+from reports.rows import tables
 
 MAX_ROWS = 1_048_576 - 1
 _BLOCK = 5_000

@@ -6,10 +6,10 @@ from estimator.engine.errors import EngineError
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.resolvers.issues import ResolutionError
 from estimator.services.sweep_columns import KEY_COLUMNS, LOAD_COLUMNS, SETTING_COLUMNS
-from reports import row_reading, tables
 from reports.diff import attribution
 from reports.diff.causes import RowCause, input_changes, row_causes
 from reports.models import ReportVersion
+from reports.rows import reading, tables
 from reports.storage import get_storage
 
 MOST_ROWS = 20
@@ -84,8 +84,8 @@ def _moved(
         top = connection.execute(
             f"SELECT old_index, new_index FROM pairs WHERE moved ORDER BY score DESC, new_index LIMIT {MOST_ROWS}"
         ).fetchall()
-        before = row_reading.by_index(connection, left, [pair[0] for pair in top])
-        after = row_reading.by_index(connection, right, [pair[1] for pair in top])
+        before = reading.by_index(connection, left, [pair[0] for pair in top])
+        after = reading.by_index(connection, right, [pair[1] for pair in top])
     counts = {
         "matched": counted[0],
         "moved": counted[1],

@@ -6,13 +6,14 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from reports import claims, clock, conf, document
+from reports import clock, conf, document
 from reports.artifacts import build, xlsx
 from reports.choices import FileFormat, State
-from reports.claims import Claim
 from reports.downloads import Download
 from reports.models import Artifact, ReportVersion
 from reports.storage import get_storage
+from reports.work import claims
+from reports.work.claims import Claim
 
 AT_ONCE_ROWS = 10_000
 _AT_ONCE = (FileFormat.CSV, FileFormat.JSON)

@@ -7,11 +7,12 @@ from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
-from reports import bell, canonical, conf
+from reports import canonical, conf
 from reports.choices import ACTIVE, State, VersionKind, sources
 from reports.models import Report, ReportChunk, ReportVersion
-from reports.pauses import pause_point
 from reports.storage import get_storage
+from reports.work import bell
+from reports.work.pauses import pause_point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from rest_framework.test import APIClient
 
-from reports import worker
 from reports.api import examples
 from reports.services import files
+from reports.work import worker
 from tests.estimator.conftest import loaded_catalog
 
 __all__ = ["loaded_catalog"]
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 @pytest.fixture
 def report_file(loaded_catalog, settings, tmp_path, monkeypatch) -> Path:
     settings.AFORO_ARTIFACT_DIR = tmp_path / "artifacts"
-    monkeypatch.setattr("reports.bell.ring", lambda pieces=1: None)
+    monkeypatch.setattr("reports.work.bell.ring", lambda pieces=1: None)
     client = APIClient()
     client.force_authenticate(get_user_model().objects.create_user("ana", password="x"))
     sweep = examples.SWEEP | {

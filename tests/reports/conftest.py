@@ -8,9 +8,10 @@ import pytest
 from django.contrib.auth import get_user_model
 from rest_framework.test import APIClient
 
-from reports import bell, triggers, worker
+from reports import triggers
 from reports.api import examples
 from reports.models import ReportVersion
+from reports.work import bell, worker
 from tests.estimator.conftest import loaded_catalog
 
 __all__ = ["loaded_catalog"]

@@ -7,9 +7,10 @@ import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core import signing
 
-from reports import clock, worker
+from reports import clock
 from reports.models import ReportShare, ShareLink
 from reports.services import sharing
+from reports.work import worker
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/reports/"

@@ -5,10 +5,11 @@ import json
 import pytest
 
 from estimator.engine.version import ESTIMATOR_VERSION
-from reports import conf, worker
+from reports import conf
 from reports.artifacts import build
 from reports.models import Report, ReportVersion
 from reports.services import versions
+from reports.work import worker
 from tests.reports.conftest import SWEEP
 
 pytestmark = pytest.mark.django_db
@@ -270,7 +271,7 @@ def test_a_failed_version_tells_why_and_can_be_retried(api, ana, loaded_catalog,
     def no_room(*_args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("reports.tables.write_rows", no_room)
+    monkeypatch.setattr("reports.rows.tables.write_rows", no_room)
     worker.run()
     failed = client.get(address).json()
     assert failed["state"] == "failed"
@@ -287,7 +288,7 @@ def test_an_unknown_error_is_shown_as_a_reference_only(api, ana, loaded_catalog,
     def broken(*_args):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("reports.tables.write_rows", broken)
+    monkeypatch.setattr("reports.rows.tables.write_rows", broken)
     for _attempt in range(conf.MAX_ATTEMPTS):
         worker.run()
     error = api(ana).get(address).json()["error"]

@@ -12,13 +12,13 @@ import pytest
 
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.services.sweep_columns import COLUMNS
-from reports import worker
 from reports.api import examples, schemas
 from reports.artifacts import build
 from reports.choices import FileFormat, State
 from reports.models import ReportVersion
 from reports.services import versions
 from reports.storage import get_storage
+from reports.work import worker
 from tests.reports import fake_sweep
 
 pytestmark = pytest.mark.django_db

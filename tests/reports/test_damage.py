@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from reports import clock, worker
+from reports import clock
 from reports.models import Artifact, Report, ReportSchedule, ReportVersion
 from reports.services import schedules, versions
 from reports.services.preparing import prepare
+from reports.work import worker
 from tests.reports.conftest import SWEEP
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +46,7 @@ def test_a_derived_file_that_was_evicted_is_made_again(api, ana, make_report, ar
 
 def test_rows_of_two_estimators_are_never_mixed_in_one_version(api, ana, loaded_catalog, monkeypatch):
     answer = api(ana).post("/api/v1/reports/", {"name": "x", "sweep": SWEEP})
-    monkeypatch.setattr("reports.worker.ESTIMATOR_VERSION", "99.0")
+    monkeypatch.setattr("reports.work.worker.ESTIMATOR_VERSION", "99.0")
     worker.run()
     version = ReportVersion.objects.get(report=answer.json()["report"])
     assert (version.state, version.error_code) == ("failed", "estimator_changed")

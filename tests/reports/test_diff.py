@@ -5,9 +5,10 @@ from decimal import Decimal
 import pytest
 
 from catalog.models import Gpu
-from reports import diff, worker
+from reports import diff
 from reports.diff import attribution, pages
 from reports.models import ReportVersion
+from reports.work import worker
 from tests.reports.conftest import SWEEP
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +64,7 @@ def test_a_bandwidth_edit_is_the_only_cause_and_is_worth_the_whole_change(api, a
 
 def test_price_bandwidth_and_estimator_are_told_apart_and_sum_exactly(api, ana, make_report, monkeypatch):
     real = attribution.sweeps.load
-    monkeypatch.setattr("reports.worker.sweeps.load", lambda inputs, snapshot: Slower(real(inputs, snapshot)))
+    monkeypatch.setattr("reports.work.worker.sweeps.load", lambda inputs, snapshot: Slower(real(inputs, snapshot)))
     version = make_report(ana)
     worker.forget_plans()
     monkeypatch.undo()

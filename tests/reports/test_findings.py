@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports import findings, tables
 from reports.models import ReportVersion
+from reports.rows import findings, tables
 from reports.storage import get_storage
 from tests.reports.conftest import SWEEP
 

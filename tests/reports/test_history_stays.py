@@ -7,8 +7,9 @@ import duckdb
 import pytest
 
 from catalog.models import Gpu, GpuOffer
-from reports import triggers, worker
+from reports import triggers
 from reports.storage import get_storage
+from reports.work import worker
 
 pytestmark = pytest.mark.django_db
 

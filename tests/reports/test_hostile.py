@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reports import worker
 from reports.models import Report, ReportVersion
+from reports.work import worker
 from tests.reports.conftest import SWEEP
 
 pytestmark = pytest.mark.django_db

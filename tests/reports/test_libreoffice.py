@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from estimator.services.sweep_columns import COLUMNS
-from reports import worker
 from reports.artifacts import build
 from reports.storage import get_storage
+from reports.work import worker
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
 

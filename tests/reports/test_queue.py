@@ -4,12 +4,13 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from estimator.engine.version import ESTIMATOR_VERSION
-from reports import claims, clock, conf, reconcile
+from reports import clock, conf
 from reports.choices import TRANSITIONS, State, sources
 from reports.models import ReportChunk, ReportVersion, Tombstone
 from reports.services import versions
 from reports.services.idempotency import KeyReusedError, once
 from reports.storage import StoredFile, get_storage
+from reports.work import claims, reconcile
 
 pytestmark = pytest.mark.django_db
 PART = StoredFile(name="parts/1/000000-x.parquet", bytes=3, sha256="0" * 64)

@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 from catalog.models import LanguageModel
-from reports import clock, worker
+from reports import clock
 from reports.models import ReportSchedule
 from reports.services import schedules
+from reports.work import worker
 
 pytestmark = pytest.mark.django_db
 

@@ -5,10 +5,10 @@ import pytest
 
 from catalog.models import Gpu
 from estimator.resolvers.issues import ResolutionError
-from reports import worker
 from reports.api import schemas
 from reports.models import ReportVersion
 from reports.services.preparing import prepare
+from reports.work import worker
 from tests.reports.test_sweep_rows import sweep_of, values
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]

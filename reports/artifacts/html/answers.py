@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from estimator.engine.cost.self_hosted import HOURS_PER_MONTH
 from reports.artifacts.words import number_words, split_words
-from reports.findings import load_of
+from reports.rows.findings import load_of
 
 MOST = 20
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from reports import row_reading, tables
 from reports.artifacts.series import chart_series
 from reports.artifacts.words import heading, split_words
+from reports.rows import reading, tables
 
 MAX_SAMPLE = 5_000
 MAX_LEDGERS = 8
@@ -88,7 +88,7 @@ def _sample(head: Mapping[str, Any], rows: Path) -> list[list[Any]]:
     step = max(1, -(-total // (MAX_SAMPLE - len(named))))
     select = ", ".join(f'"{name}"' for name in SHOWN)
     with tables.connect() as connection:
-        found = row_reading.fetch(
+        found = reading.fetch(
             connection,
             f"SELECT {select} FROM {tables.source(rows)} WHERE row_index % {step} = 0 "
             "OR list_contains($named, row_index) ORDER BY row_index",
@@ -113,7 +113,7 @@ def _frontier(head: Mapping[str, Any], rows: Path) -> list[list[float]]:
         return []
     names = ("row_index", "tokens_per_s_per_user_mid", "tokens_per_s_per_gpu_mid")
     with tables.connect() as connection:
-        found = row_reading.by_index(connection, rows, entries[0]["row_indices"], names)
+        found = reading.by_index(connection, rows, entries[0]["row_indices"], names)
     return [[found[index][names[1]], found[index][names[2]]] for index in entries[0]["row_indices"]]
 
 

@@ -20,8 +20,8 @@ from reports.artifacts.html import answers
 from reports.artifacts.html.asked import asked
 from reports.artifacts.html.chart_data import filters_of, page_data
 from reports.artifacts.words import heading, number_words, split_words
-from reports.findings import load_of
 from reports.models import ReportVersion
+from reports.rows.findings import load_of
 
 
 def write(version: ReportVersion, rows: Path, target: Path) -> None:

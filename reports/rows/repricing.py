@@ -6,10 +6,10 @@ import numpy as np
 
 from estimator.services.sweep_columns import COLUMN_BY_NAME, COST_COLUMNS, TextValues
 from estimator.services.sweep_costs import cost_columns
-from reports import tables
 from reports.errors import ReportError
 from reports.models import ReportChunk, ReportVersion
-from reports.row_reading import ALL_COLUMNS
+from reports.rows import tables
+from reports.rows.reading import ALL_COLUMNS
 from reports.storage import get_storage
 
 _SIDES = ("low", "mid", "high")

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 from django.utils.translation import gettext as _
 
-from reports import row_reading, tables
+from reports.rows import reading, tables
 
 MAX_GROUPS = 50
 MAX_FRONTIER = 60
@@ -266,7 +266,7 @@ def _attach_rows(connection: duckdb.DuckDBPyConnection, path: Path, found: list[
     wanted = {entry["row_index"] for entry in found} | {
         entry["other_row_index"] for entry in found if entry["other_row_index"] is not None
     }
-    rows = row_reading.by_index(connection, path, sorted(wanted)) if wanted else {}
+    rows = reading.by_index(connection, path, sorted(wanted)) if wanted else {}
     for entry in found:
         row, other = rows[entry["row_index"]], rows.get(entry["other_row_index"])
         entry["model"], entry["workload"] = row["model"], row["workload"]

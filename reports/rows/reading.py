@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from estimator.services.sweep_columns import COLUMN_BY_NAME, COLUMNS, ColumnKind
-from reports import tables
+from reports.rows import tables
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
 _MOST_MONEY = Decimal(10) ** 25

@@ -6,10 +6,11 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from reports import bell, claims, clock, conf
+from reports import clock, conf
 from reports.choices import ACTIVE, State, sources
 from reports.models import Artifact, IdempotencyKey, ReportChunk, ReportVersion
 from reports.storage import get_storage
+from reports.work import bell, claims
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,14 +7,16 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from reports import claims, conf, findings, tables
+from reports import conf
 from reports.choices import State
-from reports.claims import Claim
 from reports.errors import LeaseLostError, ReportError, explain
-from reports.keeper import LeaseKeeper
 from reports.models import ReportChunk, ReportVersion
-from reports.pauses import pause_point
+from reports.rows import findings, tables
 from reports.storage import ArtifactStorage, StoredFile, get_storage
+from reports.work import claims
+from reports.work.claims import Claim
+from reports.work.keeper import LeaseKeeper
+from reports.work.pauses import pause_point
 
 
 def finalize(claim: Claim) -> None:

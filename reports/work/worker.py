@@ -9,15 +9,17 @@ from django.utils.translation import gettext as _
 
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.services import sweeps
-from reports import claims, conf, pricing_rows, tables
+from reports import conf
 from reports.artifacts import build
 from reports.choices import VersionKind
-from reports.claims import Claim
 from reports.errors import LeaseLostError, PermanentReportError, explain
-from reports.finalize import finalize
 from reports.models import ReportChunk, ReportVersion
-from reports.pauses import pause_point
+from reports.rows import repricing, tables
 from reports.storage import get_storage
+from reports.work import claims
+from reports.work.claims import Claim
+from reports.work.finalize import finalize
+from reports.work.pauses import pause_point
 
 _plans: OrderedDict[tuple[str, str], sweeps.Sweep] = OrderedDict()
 _PLANS_KEPT = 2
@@ -106,7 +108,7 @@ def _compute(claim: Claim) -> None:
     kept = False
     try:
         if version.kind == VersionKind.RECOST:
-            pricing_rows.write_recosted(version, chunk, scratch)
+            repricing.write_recosted(version, chunk, scratch)
         else:
             _refuse_other_estimator(version)
             plan = _plan(version)
