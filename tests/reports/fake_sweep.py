@@ -51,6 +51,7 @@ class FakeSweep:
             codes=np.where(fits, -1, 0).astype(np.int32), labels=('no "room", <b>at all</b>',)
         )
         columns["tp"], columns["gpus"], columns["batch_size"] = tp, tp, batch
+        columns["effective_concurrency"] = batch
         for side, factor in (("low", 0.9), ("mid", 1.0), ("high", 1.1), ("ceiling", 1.5)):
             speed = np.where(fits, total * factor, np.nan)
             columns[f"tokens_per_s_total_{side}"] = speed
