@@ -99,6 +99,13 @@ def test_every_row_equals_the_answer_to_its_request(api, ana, sweep):
     assert said > 25
 
 
+def test_a_queue_that_grows_meets_no_target_in_the_estimate_either(api, ana):
+    workload = LENGTHS | {"mode": "open_loop", "requests_per_s": 10_000.0}
+    body = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "workload": workload, "slo": {"tpot_s": 100.0}}
+    met = api(ana).post("/api/v1/estimates/throughput/", body).json()["meets_slo"]
+    assert (met["tpot_s"], met["all"]) == (True, False)
+
+
 def test_a_queue_that_grows_says_so_and_meets_no_target(loaded_catalog):
     overload = [LENGTHS | {"mode": "open_loop", "requests_per_s": [1.0, 10_000.0]}]
     sweep = sweep_of(slo={"tpot_s": 100.0}, workloads=overload, models=["llama-3.1-8b"], engines=["vllm"])
