@@ -4,7 +4,7 @@ import re
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.architecture.quantisation import WEIGHT_CODINGS
+from estimator.engine.architecture.gguf_mixes import GGUF_MIXES
 from estimator.engine.architecture.spec import Architecture
 from estimator.engine.memory.weights import own_weight_format, same_family
 from estimator.engine.specs import EngineProfile, Precision
@@ -22,8 +22,6 @@ TENSOR_FORMATS: dict[str, tuple[str, ...]] = {
 }
 _SIXTEEN_BIT = ("bf16", "fp16")
 _FORMAT_IN_NAME = re.compile(r"[-_.](nvfp4|mxfp4|fp4|fp8|awq|gptq|int4|int8|w4a16|w8a8|bnb-4bit)\b", re.IGNORECASE)
-# From this share on the table makes files more than about 2 % larger than the average says.
-_LARGE_TABLE = 0.1
 _WEIGHT_FIELDS = ("weights", "attention_weights", "expert_weights")
 
 
@@ -46,7 +44,10 @@ def resolve_precision(choice: PrecisionChoice | Precision, architecture: Archite
 def precision_assumptions(
     choice: PrecisionChoice | Precision, precision: Precision, architecture: Architecture
 ) -> list[str]:
-    """What to say about weights that the request left to the model's own files."""
+    """What to say about weights left to the model's own files, and about file types of a model without matrices."""
+    if precision.weights in GGUF_MIXES and not any(group.matrices for group in architecture.layer_groups):
+        text = _("The model is known by its totals: %(format)s is counted at the average bits of an 8B model's file.")
+        return [text % {"format": precision.weights}]
     if isinstance(choice, Precision) or choice.weights is not None:
         return []
     if architecture.native_dtype == "fp32" and own_weight_format(architecture) is None:
@@ -101,23 +102,6 @@ def check_cache_format(kv_cache: str, engine: EngineProfile) -> None:
     }
     found.add((*_PATH, "kv_cache"), "not_supported", detail)
     found.raise_if_any()
-
-
-def average_file_warnings(precision: Precision, model: ResolvedModel) -> list[str]:
-    """A warning where a file type's average bits, taken from a model of 8B, are too few for a large token table.
-
-    llama.cpp stores the table that is also the head in 6 to 8 bits: the Q4_K_M file of Llama 3.2 1B (table 21 % of the
-    parameters) has 807,694,464 bytes, 7 % more than the average gives; that of Llama 3.1 8B is met within 0.3 %.
-    """
-    coding, totals = WEIGHT_CODINGS.get(precision.weights), model.parameters
-    share = totals.embedding / max(totals.total, 1) if model.architecture.tied_embeddings else 0.0
-    if coding is None or not coding.whole_model or share < _LARGE_TABLE:
-        return []
-    text = _(
-        "%(format)s counts the average bits of an 8B model's file; %(share)d %% of this model are its token table, "
-        "which such files store wider: they are several percent larger than counted."
-    )
-    return [text % {"format": precision.weights, "share": round(share * 100)}]
 
 
 def stored_format_warnings(precision: Precision, model: ResolvedModel) -> list[str]:

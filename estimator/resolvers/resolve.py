@@ -15,7 +15,6 @@ from estimator.resolvers.models import model_provenance, resolve_model
 from estimator.resolvers.parallel import check_parallelism, scale_up_warning
 from estimator.resolvers.plan import Plan, Provenance, ResolvedGpu, ResolvedModel
 from estimator.resolvers.precisions import (
-    average_file_warnings,
     check_cache_format,
     check_precision,
     dtypes_used,
@@ -64,7 +63,6 @@ def _assemble(
     with found.part():
         check_cache_format(precision.kv_cache, engine)
     warnings += stored_format_warnings(precision, model)
-    warnings += average_file_warnings(precision, model)
     warnings += unused_format_warnings(choice.precision, model.architecture)
     with found.part():
         _check_mtp(choice, model)

@@ -18,7 +18,6 @@ from estimator.resolvers.models import resolve_model
 from estimator.resolvers.parallel import check_parallelism, scale_up_warning
 from estimator.resolvers.plan import ResolvedGpu, ResolvedModel
 from estimator.resolvers.precisions import (
-    average_file_warnings,
     check_activations,
     check_cache_format,
     check_precision,
@@ -189,7 +188,6 @@ def warnings_of(axes: Axes) -> Iterator[str]:
         told |= dict.fromkeys(model.architecture.warnings)
         for precision in axes.precisions:
             told |= dict.fromkeys(stored_format_warnings(precision.of(model), model))
-            told |= dict.fromkeys(average_file_warnings(precision.of(model), model))
     for place, gpu in enumerate(axes.gpus):
         for number, precision in enumerate(axes.precisions):
             if axes.precision_reason[place, number] < 0:

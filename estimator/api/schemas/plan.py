@@ -35,8 +35,9 @@ class PrecisionPart(RequestBody):
     weights: WeightFormatName | None = Field(
         default=None,
         description=(
-            "Format of the weights; int4 is AWQ or GPTQ with groups of 128, q…_k are GGUF types. Left out: the format "
-            "of the model's own files where its config states a quantisation, else bf16."
+            "Format of the weights; int4 is AWQ or GPTQ with groups of 128, q… and iq… are GGUF files as llama.cpp's "
+            "quantiser makes them (dynamic mixes of others differ). Left out: the format of the model's own files "
+            "where its config states a quantisation, else bf16."
         ),
     )
     kv_cache: CacheFormatName = Field(

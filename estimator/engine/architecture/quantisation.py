@@ -17,7 +17,7 @@ def _grouped(bits: int, group: int, scale: int, zero: int = 0) -> Fraction:
 
 _FLOAT = "IEEE and bfloat16 element width"
 _GGML = "ggml block layouts (gguf.constants.GGML_QUANT_SIZES)"
-_LLAMA_CPP = "llama.cpp README, Llama-3.1-8B, bits per weight of the whole file; other models differ by about 1 %"
+_LLAMA_CPP = "llama.cpp README, Llama-3.1-8B, bits per weight of the whole file"
 _NF4 = "bitsandbytes: fp32 absmax for 64 weights; double quantisation 4.127"
 
 
@@ -101,17 +101,6 @@ WEIGHT_CODINGS: Mapping[str, WeightCoding] = {
 
 # File types of llama.cpp.
 GGUF_FORMATS = frozenset(name for name, coding in WEIGHT_CODINGS.items() if coding.evidence in (_GGML, _LLAMA_CPP))
-
-# Tensor types inside GGUF files, for files whose tensors are known one by one.
-GGML_TENSOR_BITS: Mapping[str, Fraction] = {
-    name: Fraction(text)
-    for name, text in {
-        "F32": "32", "F16": "16", "BF16": "16", "Q4_0": "4.5", "Q4_1": "5", "Q5_0": "5.5", "Q5_1": "6", "Q8_0": "8.5",
-        "Q2_K": "2.625", "Q3_K": "3.4375", "Q4_K": "4.5", "Q5_K": "5.5", "Q6_K": "6.5625", "IQ2_XXS": "2.0625",
-        "IQ2_XS": "2.3125", "IQ2_S": "2.5625", "IQ3_XXS": "3.0625", "IQ3_S": "3.4375", "IQ4_XS": "4.25",
-        "IQ4_NL": "4.5", "IQ1_S": "1.5625", "IQ1_M": "1.75", "MXFP4": "4.25", "NVFP4": "4.5",
-    }.items()
-}  # fmt: skip
 
 
 def weight_coding(weight_format: str) -> WeightCoding:

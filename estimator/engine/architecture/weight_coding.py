@@ -9,8 +9,8 @@ class WeightCoding:
     """How one format stores a matrix of r rows (outputs) by c columns (inputs).
 
     bits = element·r·c + row·r + column·c + block·⌈r/128⌉·⌈c/128⌉ + tensor, the scales of groups along a row being part
-    of `element_bits`. `whole_model` marks file types that mix tensor types: their bits are an average over all
-    parameters of the file, embeddings and norms included.
+    of `element_bits`. `whole_model` marks file types that mix tensor types (`gguf_mixes` has their rules):
+    their bits are the average of an 8B model's whole file, for models known by their totals.
     """
 
     element_bits: Fraction

@@ -1,14 +1,17 @@
 """Weight bytes of each rank: an architecture folded once, then priced by format, split and pipeline stage."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from estimator.engine.architecture.checkpoint_codings import coding_family
+from estimator.engine.architecture.gguf_mixes import GGUF_MIXES
+from estimator.engine.architecture.gguf_sizes import GgufBits, gguf_bits
 from estimator.engine.architecture.parameters import group_copies, layer_parameters, parameter_totals
 from estimator.engine.architecture.quantisation import MatrixTotals, stored_bits, weight_coding
 from estimator.engine.architecture.spec import Architecture, Component, LayerGroup, Split
+from estimator.engine.memory.stages import stage_span
 from estimator.engine.specs import Parallelism, Precision
 
 SIXTEEN_BITS = Fraction(16)
@@ -123,24 +126,13 @@ class Placement:
 
 
 def stage_layers(folded: FoldedArchitecture, pp: int, stage: int, *, head_is_layer: bool = False) -> tuple[int, ...]:
-    """Layers of each group on one stage: equal parts, what is left over on the stages before the last.
+    """Layers of each group on one stage."""
+    return _layers_in(folded, stage_span(len(folded.order), pp, stage, head_is_layer=head_is_layer))
 
-    Source: vLLM `get_pp_indices` (the last stage also holds the head); llama.cpp's layer split over GPUs, which counts
-    the head as one layer.
-    """
-    order = folded.order
-    base, rest = divmod(len(order), pp)
-    sizes = [base] * pp
-    for extra in range(rest):
-        sizes[-(extra + 2) % pp] += 1
-    if head_is_layer:
-        ends = [min(-(-(len(order) + 1) * (part + 1) // pp), len(order)) for part in range(pp)]
-        sizes = [end - start for start, end in zip([0, *ends], ends, strict=False)]
-    start = sum(sizes[:stage])
-    counts = [0] * len(folded.groups)
-    for index in order[start : start + sizes[stage]]:
-        counts[index] += 1
-    return tuple(counts)
+
+def _layers_in(folded: FoldedArchitecture, span: slice) -> tuple[int, ...]:
+    held = Counter(folded.order[span])
+    return tuple(held[index] for index in range(len(folded.groups)))
 
 
 def rank_weights(
@@ -158,6 +150,7 @@ def rank_weights(
     Matrices split over tp; KV projections by whole heads (at least one a rank); experts over max(ep, tp·dp) ranks;
     down-projections of latent attention, routers and norms are whole on every rank. Embedding, head, norms and biases
     stay in 16 bits. Where the config states a checkpoint of the same format, its own list of formats is followed.
+    GGUF mixes store every tensor in the type that their rule gives it (`gguf_mixes`).
 
     Args:
         folded: the model.
@@ -175,35 +168,30 @@ def rank_weights(
     kept = folded.kept.get(key)
     if isinstance(kept, RankWeights):
         return kept
-    layers = stage_layers(folded, parallelism.pp, stage, head_is_layer=bool(placement and placement.head_is_layer))
-    if nominal or _whole_model(folded, precision):
+    head_is_layer = bool(placement and placement.head_is_layer)
+    span = stage_span(len(folded.order), parallelism.pp, stage, head_is_layer=head_is_layer)
+    layers = _layers_in(folded, span)
+    if nominal or _totals_only(folded):
         built = _nominal(folded, precision, parallelism, stage, layers)
+    elif precision.weights in GGUF_MIXES:
+        built = _in_file(folded, precision, parallelism, stage, span)
     else:
         built = _priced(folded, precision, parallelism, stage, layers, pad_columns)
     if placement and placement.host_embedding:
-        built = _without_embedding(folded, precision, parallelism, built)
+        built = _without_embedding(folded, parallelism, built)
     folded.kept[key] = built
     return built
 
 
-def _without_embedding(
-    folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, held: RankWeights
-) -> RankWeights:
-    """The rank's weights when the input embedding is read in host memory; bits of an average file count for it too."""
-    architecture = folded.architecture
-    if _whole_model(folded, precision):
-        coding = weight_coding(precision.weights)
-        bits = coding.element_bits if coding.whole_model else coding.plain_bits
-        moved = 0 if architecture.tied_embeddings else architecture.embedding_parameters
-        share = Fraction(moved, parallelism.tp * parallelism.pp)
-        return replace(held, layer_bytes=held.layer_bytes - float(share * bits / 8))
-    copied = architecture.tied_embeddings and held.stage == parallelism.pp - 1
+def _without_embedding(folded: FoldedArchitecture, parallelism: Parallelism, held: RankWeights) -> RankWeights:
+    """The rank's weights when the input embedding is read in host memory."""
+    copied = folded.architecture.tied_embeddings and held.stage == parallelism.pp - 1
     return held if copied else replace(held, embedding_bytes=0.0)
 
 
-def _whole_model(folded: FoldedArchitecture, precision: Precision) -> bool:
-    """Whether the bits are an average over the whole file, or the model is known by its totals only."""
-    return weight_coding(precision.weights).whole_model or not any(group.parts for group in folded.groups)
+def _totals_only(folded: FoldedArchitecture) -> bool:
+    """Whether the model is known by its totals only: then every parameter takes the same bits."""
+    return not any(group.parts for group in folded.groups)
 
 
 def _nominal(
@@ -226,6 +214,46 @@ def _nominal(
         head_bytes=0.0,
         other_bytes=0.0,
     )
+
+
+def _in_file(
+    folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, stage: int, span: slice
+) -> RankWeights:
+    """Bytes in a GGUF file, each layer of the stage by its own tensor types."""
+    architecture, tp = folded.architecture, parallelism.tp
+    bits = _file_bits(folded, precision)
+    total = Fraction(0)
+    for (index, number), held in Counter(zip(folded.order[span], bits.layers[span], strict=True)).items():
+        group = folded.groups[index]
+        layer = sum((one * _share(split, group, parallelism) for split, one in bits.kinds[number].items()), Fraction(0))
+        total += layer * Fraction(held * group.copies, group.layers)
+    first, last = stage == 0, stage == parallelism.pp - 1
+    other = Fraction(0)
+    if first:
+        other += bits.lookup + architecture.other_parameters * SIXTEEN_BITS
+        other += architecture.vision_audio_parameters * SIXTEEN_BITS / tp
+    if last:
+        other += bits.final_norm
+    has_table = first or (last and architecture.tied_embeddings)
+    return RankWeights(
+        stage=stage,
+        layers=_layers_in(folded, span),
+        layer_bytes=float(total / 8),
+        embedding_bytes=float(bits.embedding / tp / 8) if has_table else 0.0,
+        head_bytes=float(bits.head / tp / 8) if last else 0.0,
+        other_bytes=float(other / 8),
+    )
+
+
+def _file_bits(folded: FoldedArchitecture, precision: Precision) -> GgufBits:
+    """Bits of the model in the mix, kept with the model: they depend on the formats alone."""
+    key = ("gguf", precision.weights, precision.expert_weights, precision.attention_weights)
+    kept = folded.kept.get(key)
+    if isinstance(kept, GgufBits):
+        return kept
+    built = gguf_bits(folded.architecture, precision.weights, lambda component: component_format(precision, component))
+    folded.kept[key] = built
+    return built
 
 
 def _priced(

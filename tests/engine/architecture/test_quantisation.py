@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 
 from estimator.engine.architecture import parameter_totals, read_config
+from estimator.engine.architecture.gguf_mixes import GGML_TENSOR_BITS
 from estimator.engine.architecture.quantisation import (
-    GGML_TENSOR_BITS,
     MatrixTotals,
     matrix_bytes,
     weight_coding,

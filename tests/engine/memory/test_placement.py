@@ -5,6 +5,7 @@ import pytest
 from estimator.engine.memory.weights import Placement, fold, rank_weights, stage_layers
 from estimator.engine.specs import Parallelism, Precision
 from tests.engine.memory.test_memory import model, policies
+from tests.engine.shapes import LLAMA_8B
 
 ON_HOST = Placement(host_embedding=True)
 
@@ -21,11 +22,16 @@ def test_a_tied_head_stays_on_the_gpu():
     assert rank_weights(folded, bf16, Parallelism(), placement=ON_HOST).total_bytes == whole
 
 
-def test_a_file_of_average_bits_gives_up_the_embedding_at_these_bits():
+def test_a_file_gives_up_its_token_table_in_the_type_it_is_stored_in():
     folded, q4 = fold(model("llama-3-8b")), Precision(weights="q4_k_m")
     whole = rank_weights(folded, q4, Parallelism()).total_bytes
-    left = rank_weights(folded, q4, Parallelism(), placement=ON_HOST).total_bytes
-    assert (whole - left) / whole == pytest.approx(128_256 * 4096 / 8_030_261_248, rel=1e-4)
+    assert whole - rank_weights(folded, q4, Parallelism(), placement=ON_HOST).total_bytes == 128_256 * 4096 * 4.5 / 8
+
+
+def test_a_model_known_by_its_totals_has_no_embedding_to_give_up():
+    folded, q4 = fold(LLAMA_8B), Precision(weights="q4_k_m")
+    placed = rank_weights(folded, q4, Parallelism(), placement=ON_HOST).total_bytes
+    assert placed == rank_weights(folded, q4, Parallelism()).total_bytes == pytest.approx(8_030_000_000 * 4.89 / 8)
 
 
 def test_eighty_layers_and_a_head_over_six_cards():
