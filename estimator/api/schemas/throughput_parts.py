@@ -50,7 +50,10 @@ class CeilingPart(ResponsePart):
 
     ttft_s: float | None = Field(description="Least time to the first token, seconds.")
     tpot_s: float | None = Field(description="Least mean time per token with as many sequences decoding, seconds.")
-    e2e_s: float | None = Field(description="Least time to the whole answer, seconds.")
+    e2e_s: float | None = Field(
+        description="Least mean time to the whole answer, seconds: in a closed loop and a batch the prompts of all "
+        "sequences are multiplied on the same GPUs, so that it may be above ttft_s + (n - 1) * tpot_s."
+    )
     tokens_per_s_per_user: float | None = Field(description="Most output tokens/s of one request.")
     tokens_per_s_total: float | None = Field(description="Most output tokens/s of the replica.")
     tokens_per_s_per_gpu: float | None = Field(description="Most output tokens/s of the replica over its GPUs.")
@@ -195,7 +198,10 @@ class RowPart(ResponsePart):
     saturated: bool = Field(description="true: more was asked for than runs at once; false when not one fits.")
     ceiling_ttft_s: float | None = Field(description="Least time to the first token, seconds.")
     ceiling_tpot_s: float | None = Field(description="Least mean time per token, seconds.")
-    ceiling_e2e_s: float | None = Field(description="Least time to the whole answer, seconds.")
+    ceiling_e2e_s: float | None = Field(
+        description="Least mean time to the whole answer, seconds: in a closed loop and a batch the prompts of all "
+        "sequences are multiplied on the same GPUs, so that it may be above ttft_s + (n - 1) * tpot_s."
+    )
     ceiling_tokens_per_s_per_user: float | None = Field(description="Most output tokens/s that one request sees.")
     ceiling_tokens_per_s_total: float | None = Field(description="Most output tokens/s of the replica.")
     ceiling_tokens_per_s_per_gpu: float | None = Field(description="Most output tokens/s of one GPU.")

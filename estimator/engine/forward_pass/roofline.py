@@ -117,18 +117,19 @@ def floor_step_s(floor: Floor, tokens: Any, context_tokens: Any, compute_efficie
     return step_floor(floor, tokens, context_tokens).time_s(compute_efficiency)
 
 
-def floor_prefill_compute_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
+def floor_prefill_compute_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0, ranks: Any = 1.0) -> Any:
     """Seconds of the products of one prompt at full peak; the head runs for the last position only.
 
-    Attention multiplies the pairs of the new positions (`flops.attended_pairs`).
+    Attention multiplies the pairs of the new positions (`flops.attended_pairs`). `ranks` attention-data ranks work on
+    a prompt each, so that in a stream of prompts one takes that share of what is not the experts'.
     """
-    total = new_tokens * (floor.token_s + floor.expert_token_s) + floor.head_s
+    total = new_tokens * floor.token_s + floor.head_s
     end = new_tokens + cached_tokens
     nothing_cached = not np.any(cached_tokens)
     for window, attention in zip(floor.windows, floor.prefill_attention_s, strict=True):
         pairs = attended_pairs(end, window)
         total = total + attention * (pairs if nothing_cached else pairs - attended_pairs(cached_tokens, window))
-    return total
+    return total / ranks + new_tokens * floor.expert_token_s
 
 
 def floor_prefill_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0, compute_efficiency: Any = 1.0) -> Any:

@@ -14,6 +14,7 @@ from estimator.engine.serving.steady_state import (
     answer_time_s,
     micro_batch,
     prefill_times,
+    shortest_cycle_s,
     step_s,
     unhidden_prefill_s,
 )
@@ -60,7 +61,7 @@ def serving_pace(folded: Folded, load: Load) -> Pace:
     def at(sequences: Any) -> tuple[Any, Any, Any]:
         running = np.maximum(sequences, 1.0)
         step = step_s(folded, running, linear)
-        ext = unhidden_prefill_s(prefill, running, step)
+        ext = unhidden_prefill_s(prefill, running, step, load.output_tokens)
         others = np.maximum(sequences - 1.0, 0.0)
         return step, step + others / load.output_tokens * ext / folded.pipeline, ext
 
@@ -91,14 +92,15 @@ def open_state(pace: Pace, load: Load, places: Any, requests_per_s: Any, variati
     """The state at `requests_per_s` with gaps of coefficient of variation `variation`.
 
     Sequences decoding follow from Little's law, `B = rate · output · TPOT(B)`; the rate is stable below what the
-    replica serves with every one of its `places` taken, `places / e2e`. Prompts wait as in GI/D/1 with load `rate ·
-    ext`, and near full places for a free one.
+    replica serves with every one of its `places` taken, `places / e2e`, no answer being shorter than the cycle in
+    which it serves all of them. Prompts wait as in GI/D/1 with load `rate · ext`, and near full places for a free one.
 
     Source: 03-engine 1.4 with w = 0; `queueing`.
     """
     rate = np.asarray(requests_per_s, dtype=np.float64)
-    step, tpot, _ = pace.at(places)
-    stable = places / answer_time_s(pace.first_s + pace.half_step_share * step, tpot, load.output_tokens)
+    step, tpot, ext = pace.at(places)
+    answer = answer_time_s(pace.first_s + pace.half_step_share * step, tpot, load.output_tokens)
+    stable = places / np.maximum(answer, shortest_cycle_s(places, ext, step, load.output_tokens, pace.pipeline))
     decoding = _sequences_at(pace, load, places, rate)
     step, tpot, ext = pace.at(decoding)
     base = pace.first_s + pace.half_step_share * step

@@ -125,18 +125,30 @@ def turns_of(concurrency: Any, admitted: Any) -> Any:
     return np.maximum(concurrency / np.maximum(admitted, 1e-9), 1.0)
 
 
-def unhidden_prefill_s(prefill: Prefill, decoding: Any, step: Any) -> Any:
+def unhidden_prefill_s(prefill: Prefill, decoding: Any, step: Any, output_tokens: Any) -> Any:
     """Seconds that one prompt takes from those who decode: what half a step beside it does not hide, half at least.
 
-    With many sequences several prompts share a step, one for each sixteen that decode. Source: 03-engine 1.4 (`ext`).
+    With many sequences several prompts share a step, one for each sixteen that decode. A prompt has no more than
+    `(output − 1) / decoding` steps beside it, and nothing to hide behind where answers have one token: while each of
+    the sequences is prefilled once there are `output − 1` steps. Source: 03-engine 1.4 (`ext`) but for that limit.
     """
     packing = np.minimum(np.maximum(decoding / 16.0, 1.0), prefill.packed_prompts)
     stolen = np.where(packing > 1.0, prefill.steal_packed_s, prefill.steal_one_s)
-    return _beyond_half_step(stolen, step, packing)
+    steps = np.minimum(1.0 / packing, (output_tokens - 1.0) / np.maximum(decoding, 1.0))
+    return _beyond_half(stolen, step * steps)
 
 
-def _beyond_half_step(stolen: Any, step: Any, packing: Any) -> Any:
-    return np.maximum(stolen - 0.5 * step / packing, 0.5 * stolen)
+def _beyond_half(stolen: Any, beside: Any) -> Any:
+    """What is left of `stolen` seconds when half of the `beside` seconds hide at most half of them."""
+    return np.maximum(stolen - 0.5 * beside, 0.5 * stolen)
+
+
+def shortest_cycle_s(admitted: Any, unhidden: Any, step: Any, output_tokens: Any, pipeline: Any) -> Any:
+    """Seconds in which a replica serves each of `admitted` sequences once: their prompts and `output − 1` steps.
+
+    By Little's law no mean answer time in a closed loop is shorter.
+    """
+    return admitted * unhidden / pipeline + (output_tokens - 1.0) * step
 
 
 def step_s(folded: Folded, sequences: Any, linear_s: Any) -> Any:
@@ -170,11 +182,11 @@ def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadM
     decoding = admitted
     online = mode in _ONLINE
     for _ in range(_ITERATIONS - 1 if online else 0):
-        state = _balance(folded, load, prefill, decoding, step_s(folded, decoding, linear), mode)
+        state = _balance(folded, load, prefill, admitted, decoding, step_s(folded, decoding, linear), mode)
         decoding = _decoding(folded, admitted, state)
     micro = micro_batch(decoding, folded.pipeline)
     step, parts, cache = step_parts_s(folded, micro, linear)
-    state = _balance(folded, load, prefill, decoding, step, mode)
+    state = _balance(folded, load, prefill, admitted, decoding, step, mode)
     over = turns_of(load.concurrency, admitted) - 1.0
     return Steady(
         capacity=capacity.cache_sequences,
@@ -208,13 +220,15 @@ class _Round:
     utilization: Any
 
 
-def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, step: Any, mode: WorkloadMode) -> _Round:
-    """TPOT, TTFT and end-to-end time when `decoding` sequences decode in steps of `step` seconds."""
+def _balance(
+    folded: Folded, load: Load, prefill: Prefill, admitted: Any, decoding: Any, step: Any, mode: WorkloadMode
+) -> _Round:
+    """TPOT, TTFT and end-to-end time when `decoding` of the `admitted` sequences decode in steps of `step` seconds."""
     online = mode in _ONLINE
     if online:
-        ext = unhidden_prefill_s(prefill, decoding, step)
+        ext = unhidden_prefill_s(prefill, decoding, step, load.output_tokens)
     else:
-        ext = _beyond_half_step(prefill.steal_packed_s, step, prefill.packed_prompts)
+        ext = _beyond_half(prefill.steal_packed_s, step / prefill.packed_prompts)
     others = np.maximum(decoding - 1.0, 0.0)
     shared = (others if online else decoding) * ext
     tpot = step + shared / load.output_tokens / folded.pipeline
@@ -230,6 +244,8 @@ def _balance(folded: Folded, load: Load, prefill: Prefill, decoding: Any, step: 
     if mode is WorkloadMode.CLOSED_LOOP:
         waiting = folded.first_token_steps * np.minimum(others, 1.0)
         ttft = ttft + folded.burst_per_sequence_s * others + waiting * step
+        cycle = shortest_cycle_s(admitted, ext, step, load.output_tokens, folded.pipeline)
+        ttft = np.maximum(ttft, cycle - answer_time_s(0.0, tpot, load.output_tokens))
     e2e = answer_time_s(ttft, tpot, load.output_tokens)
     return _Round(tpot, ttft, e2e, ext, rho)
 

@@ -44,7 +44,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What nothing is faster than: one step, one token, one prompt; and the products of a prompt, in seconds."""
+    """What nothing is faster than, in seconds: one step, one token, one prompt, and a prompt's share of a stream."""
 
     step: StepFloor
     tpot_s: Any
@@ -54,6 +54,14 @@ class Bounds:
     def busy_tpot_s(self, others: Any, output_tokens: Any) -> Any:
         """Least mean time per token when `others` prompts are prefilled on the same GPUs while a sequence decodes."""
         return np.maximum(self.step.memory_s, self.step.compute_s + others / output_tokens * self.prompt_compute_s)
+
+    def busy_e2e_s(self, sequences: Any, output_tokens: Any) -> Any:
+        """Least mean end-to-end time where `sequences` are served over and over: products of the prompt of each.
+
+        By Little's law a rate of `sequences / e2e` asks for no more products than the peak allows.
+        """
+        alone = answer_time_s(self.ttft_s, self.tpot_s, output_tokens)
+        return np.maximum(alone, answer_time_s(sequences * self.prompt_compute_s, self.step.compute_s, output_tokens))
 
 
 def bounds_of(floor: Floor, load: Load, sequences: Any, *, pipeline: Any) -> Bounds:
@@ -65,12 +73,16 @@ def bounds_of(floor: Floor, load: Load, sequences: Any, *, pipeline: Any) -> Bou
     step = step_floor(floor, sequences, load.context_tokens)
     prompt = floor_prefill_compute_s(floor, new, cached) / pipeline
     reading = floor_prefill_memory_s(floor, new, cached) / pipeline
-    return Bounds(step=step, tpot_s=step.time_s(), ttft_s=np.maximum(reading, prompt), prompt_compute_s=prompt)
+    return Bounds(
+        step=step,
+        tpot_s=step.time_s(),
+        ttft_s=np.maximum(reading, prompt),
+        prompt_compute_s=floor_prefill_compute_s(floor, new, cached, floor.attention_dp) / pipeline,
+    )
 
 
-def ceiling_columns(bounds: Bounds, load: Load, total: Any, *, gpus: Any) -> Columns:
+def ceiling_columns(bounds: Bounds, load: Load, e2e: Any, total: Any, *, gpus: Any) -> Columns:
     """The ceiling of each row, with as many sequences a step as the expectation decodes; `total` is tokens/s."""
-    e2e = answer_time_s(bounds.ttft_s, bounds.tpot_s, load.output_tokens)
     return metric_columns(bounds.ttft_s, bounds.tpot_s, e2e, total, load.output_tokens, gpus, side="ceiling")
 
 
@@ -105,12 +117,13 @@ def closed_columns(
     }
     columns |= binding_columns(expected.parts, saturated)
     if mode in (WorkloadMode.OFFLINE, WorkloadMode.DECODE_STEP):
-        columns |= ceiling_columns(bounds, load, expected.admitted / bounds.tpot_s, gpus=gpus)
+        alone = answer_time_s(bounds.ttft_s, bounds.tpot_s, load.output_tokens)
+        columns |= ceiling_columns(bounds, load, alone, expected.admitted / bounds.tpot_s, gpus=gpus)
         if mode is WorkloadMode.OFFLINE:
             return columns | _offline(expected, bounds, load, band, gpus=gpus)
         return columns | _one_step(columns["step_s"], expected, bounds, band, gpus=gpus)
-    e2e = answer_time_s(bounds.ttft_s, bounds.tpot_s, load.output_tokens)
-    columns |= ceiling_columns(bounds, load, expected.admitted * load.output_tokens / e2e, gpus=gpus)
+    e2e = bounds.busy_e2e_s(expected.admitted, load.output_tokens)
+    columns |= ceiling_columns(bounds, load, e2e, expected.admitted * load.output_tokens / e2e, gpus=gpus)
     if mode is WorkloadMode.STATIC_BATCH:
         return columns | _static(expected, bounds, load, band, gpus=gpus)
     return columns | _online(expected, bounds, load, band, gpus=gpus, places_doubt=places_doubt)
@@ -144,15 +157,19 @@ def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
         least = bounds.busy_tpot_s(np.maximum(expected.decoding - 1.0, 0.0), load.output_tokens)
     tpot = np.maximum(expected.tpot_s, least)
     under_way = expected.admitted * load.output_tokens
+    shortest = bounds.busy_e2e_s(expected.admitted, load.output_tokens)
+    middle = np.maximum(np.maximum(expected.ttft_s, bounds.ttft_s), shortest - (load.output_tokens - 1.0) * tpot)
     turns = _turns_waited(expected, load, places_doubt)
     columns: Columns = {}
     for side, first, each in band_sides(band):
-        inside = np.maximum(expected.ttft_s * first, bounds.ttft_s)
         tpot_end = np.maximum(tpot * each, bounds.tpot_s)
         decoding = (load.output_tokens - 1.0) * tpot_end
-        total = under_way / (inside + decoding)
-        ttft_end = inside + turns[side] * (inside + decoding)
-        columns |= metric_columns(ttft_end, tpot_end, ttft_end + decoding, total, load.output_tokens, gpus, side=side)
+        inside = np.maximum(middle * first, bounds.ttft_s)
+        answer = np.maximum(inside + decoding, shortest)
+        ttft_end = inside + turns[side] * answer
+        e2e_end = answer + turns[side] * answer
+        total = under_way / answer
+        columns |= metric_columns(ttft_end, tpot_end, e2e_end, total, load.output_tokens, gpus, side=side)
     return columns
 
 
@@ -171,7 +188,7 @@ def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
     tpot = np.maximum(expected.tpot_s, bounds.tpot_s)
     ttft = np.maximum(expected.ttft_s + expected.queue_s, bounds.ttft_s)
     rates = {"mid": 1.0, "low": band.static_high, "high": band.static_low}
-    most = expected.admitted * load.output_tokens / answer_time_s(bounds.ttft_s, bounds.tpot_s, load.output_tokens)
+    most = expected.admitted * load.output_tokens / bounds.busy_e2e_s(expected.admitted, load.output_tokens)
     columns: Columns = {}
     for side, first, each in band_sides(band):
         total = np.minimum(expected.tokens_per_s * rates[side], most)

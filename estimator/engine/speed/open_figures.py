@@ -6,7 +6,7 @@ import numpy as np
 
 from estimator.engine.codes import Binding
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, step_parts_s
-from estimator.engine.forward_pass.roofline import Floor, step_floor
+from estimator.engine.forward_pass.roofline import Floor
 from estimator.engine.serving.open_loop import Pace, open_state
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.steady_state import Load, answer_time_s, micro_batch
@@ -44,9 +44,10 @@ def open_columns(
     micro = micro_batch(np.maximum(state.decoding, 1.0), pace.pipeline)
     bounds = bounds_of(floor, load, micro, pipeline=pace.pipeline)
     least, least_tpot, least_ttft = bounds.step, bounds.tpot_s, bounds.ttft_s
-    full = places / step_floor(floor, micro_batch(places, pace.pipeline), load.context_tokens).time_s()
-    columns = ceiling_columns(bounds, load, full, gpus=gpus)
-    most = full / load.output_tokens
+    full = bounds_of(floor, load, micro_batch(places, pace.pipeline), pipeline=pace.pipeline)
+    most = places / full.busy_e2e_s(places, load.output_tokens)
+    alone = answer_time_s(least_ttft, least_tpot, load.output_tokens)
+    columns = ceiling_columns(bounds, load, alone, most * load.output_tokens, gpus=gpus)
     served = np.minimum(served, most)
     stable = {
         side: np.minimum(state.max_stable_requests_per_s * share, most)
