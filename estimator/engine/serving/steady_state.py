@@ -232,6 +232,7 @@ def _balance(
     others = np.maximum(decoding - 1.0, 0.0)
     shared = (others if online else decoding) * ext
     tpot = step + shared / load.output_tokens / folded.pipeline
+    after_first = answer_time_s(0.0, tpot, load.output_tokens)
     rho = np.minimum(others * ext / (load.output_tokens * tpot), 0.98)
     if mode is WorkloadMode.STATIC_BATCH:
         weight: Any = 1.0
@@ -245,14 +246,8 @@ def _balance(
         waiting = folded.first_token_steps * np.minimum(others, 1.0)
         ttft = ttft + folded.burst_per_sequence_s * others + waiting * step
         cycle = shortest_cycle_s(admitted, ext, step, load.output_tokens, folded.pipeline)
-        ttft = np.maximum(ttft, cycle - answer_time_s(0.0, tpot, load.output_tokens))
-    e2e = answer_time_s(ttft, tpot, load.output_tokens)
-    return _Round(tpot, ttft, e2e, ext, rho)
-
-
-def online_tokens_per_s(load: Load, state: Steady) -> Any:
-    """Output tokens per second of a closed loop, `min(C, capacity) · output / e2e`."""
-    return state.admitted * load.output_tokens / state.e2e_s
+        ttft = np.maximum(ttft, cycle - after_first)
+    return _Round(tpot, ttft, ttft + after_first, ext, rho)
 
 
 def offline_tokens_per_s(folded: Folded, state: Steady) -> Any:

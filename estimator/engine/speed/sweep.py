@@ -42,7 +42,7 @@ from estimator.engine.speed.open_figures import open_columns
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.stacking import stack, take
 
-CHUNK_ROWS = 8192
+CHUNK_ROWS = 16384
 # Shorter blocks of one key cost more in loop starts than gathering their constants does.
 _SHORTEST_BLOCK = 32
 
