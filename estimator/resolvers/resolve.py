@@ -58,12 +58,7 @@ def _assemble(
     workload = speculative = None
     with found.part():
         check_parallelism(choice.parallelism, model.architecture)
-    with found.part():
-        warnings += check_precision(precision, gpu)
-    with found.part():
-        check_cache_format(precision.kv_cache, engine)
-    warnings += stored_format_warnings(precision, model)
-    warnings += unused_format_warnings(choice.precision, model.architecture)
+    warnings += _format_warnings(choice, precision, found, model, engine, gpu)
     with found.part():
         _check_mtp(choice, model)
     with found.part():
@@ -99,6 +94,24 @@ def _assemble(
         warnings=tuple(warnings),
         provenance=_provenance(precision, facts, model, engine, gpu),
     )
+
+
+def _format_warnings(
+    choice: PlanChoice,
+    precision: Precision,
+    found: Collector,
+    model: ResolvedModel,
+    engine: EngineProfile,
+    gpu: ResolvedGpu,
+) -> list[str]:
+    """What is to know of the formats on this GPU and engine; formats that they cannot have are faults."""
+    warnings: list[str] = []
+    with found.part():
+        warnings += check_precision(precision, gpu)
+    with found.part():
+        check_cache_format(precision.kv_cache, engine)
+    warnings += stored_format_warnings(precision, model)
+    return warnings + unused_format_warnings(choice.precision, model.architecture)
 
 
 def _provenance(

@@ -158,7 +158,7 @@ def _expected_step(result: Throughput) -> list[Step]:
 
 def _times(result: Throughput) -> list[Step]:
     figures = result.figures
-    tpot, ttft, e2e = (figures.expected[name].mid for name in ("tpot_s", "ttft_s", "e2e_s"))
+    tpot, ttft = figures.expected["tpot_s"].mid, figures.expected["ttft_s"].mid
     steps = []
     if tpot is not None and figures.step_s is not None and tpot >= figures.step_s:
         steps.append(
@@ -182,34 +182,23 @@ def _times(result: Throughput) -> list[Step]:
                 source="one prompt alone; engine overhead, the running step, prompts ahead, a free place",
             )
         )
-    single = figures.reason is Reason.NO_SECOND_TOKEN and result.workload.mode is not WorkloadMode.STATIC_BATCH
-    if ttft is not None and e2e is not None and single:
-        steps.append(
-            Step.worked(
-                name="expected.e2e_s.mid",
-                formula="ttft_s",
-                values={"ttft_s": ttft},
-                value=e2e,
-                unit="s",
-                source="an answer of one token is whole with its first token",
-            )
-        )
-    if None not in (ttft, tpot, e2e) and result.workload.mode is not WorkloadMode.STATIC_BATCH:
-        steps.append(
-            Step.worked(
-                name="expected.e2e_s.mid",
-                formula="ttft_s + (output_tokens − 1) · tpot_s",
-                values={
-                    "ttft_s": ttft or 0.0,
-                    "output_tokens": max(result.workload.output_tokens, 1),
-                    "tpot_s": tpot or 0.0,
-                },
-                value=e2e or 0.0,
-                unit="s",
-                source=_DEFINITION,
-            )
-        )
-    return steps + _band(result)
+    return [*steps, *_answer_time(result), *_band(result)]
+
+
+def _answer_time(result: Throughput) -> list[Step]:
+    """The time of a whole answer from its parts; a batch that starts and ends together has its own."""
+    if result.workload.mode is WorkloadMode.STATIC_BATCH:
+        return []
+    tpot, ttft, e2e = (result.figures.expected[name].mid for name in ("tpot_s", "ttft_s", "e2e_s"))
+    if ttft is None or e2e is None:
+        return []
+    formula, values, source = "ttft_s", {"ttft_s": ttft}, "an answer of one token is whole with its first token"
+    if tpot is not None:
+        formula, source = "ttft_s + (output_tokens − 1) · tpot_s", _DEFINITION
+        values |= {"output_tokens": max(result.workload.output_tokens, 1), "tpot_s": tpot}
+    elif result.figures.reason is not Reason.NO_SECOND_TOKEN:
+        return []
+    return [Step.worked(name="expected.e2e_s.mid", formula=formula, values=values, value=e2e, unit="s", source=source)]
 
 
 def _band(result: Throughput) -> list[Step]:

@@ -24,3 +24,17 @@ def ask(client, db, loaded_catalog) -> Ask:  # noqa: F811
         return json.loads(response.content)
 
     return post
+
+
+@pytest.fixture
+def fit(ask):
+    """`fit(model, gpu, tokens, sequences, …)`: sequences of so many tokens, prompt and answer together."""
+
+    def of(model, gpu, tokens, sequences=1, **more):
+        body = {
+            "model": model, "gpu": gpu,
+            "workload": {"input_tokens": tokens - 1, "output_tokens": 1, "concurrency": sequences},
+        }  # fmt: skip
+        return ask("memory-fit", body | more)
+
+    return of

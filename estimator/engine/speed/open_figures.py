@@ -7,11 +7,12 @@ import numpy as np
 from estimator.engine.codes import Binding
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, step_parts_s
 from estimator.engine.forward_pass.roofline import Floor
-from estimator.engine.serving.open_loop import Pace, open_state
+from estimator.engine.serving.open_loop import OpenState, Pace, open_state
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.steady_state import Load, answer_time_s, micro_batch
 from estimator.engine.speed.bands import Band
 from estimator.engine.speed.figures import (
+    Bounds,
     Columns,
     band_sides,
     binding_columns,
@@ -49,18 +50,9 @@ def open_columns(
     alone = answer_time_s(least_ttft, least_tpot, load.output_tokens)
     columns = ceiling_columns(bounds, load, alone, most * load.output_tokens, gpus=gpus)
     served = np.minimum(served, most)
-    stable = {
-        side: np.minimum(state.max_stable_requests_per_s * share, most)
-        for side, share in (("low", band.offline_high), ("mid", 1.0), ("high", band.offline_low))
-    }
     waits = np.where(grows[..., None], np.nan, state.waits_s)
     tpot = np.maximum(state.tpot_s, least_tpot)
-    for side, first, each in band_sides(band):
-        ttft_end = np.maximum((state.base_ttft_s + waits[..., 0]) * first, least_ttft)
-        tpot_end = np.maximum(tpot * each, least_tpot)
-        e2e = answer_time_s(ttft_end, tpot_end, load.output_tokens)
-        total = np.minimum(requests_per_s, stable[side]) * load.output_tokens
-        columns |= metric_columns(ttft_end, tpot_end, e2e, total, load.output_tokens, gpus, side=side)
+    columns |= _sides(state, bounds, load, band, waits_s=waits[..., 0], offered=requests_per_s, most=most, gpus=gpus)
     for place, percentile in enumerate(PERCENTILES, start=1):
         columns[f"ttft_s_p{percentile}"] = np.maximum(state.base_ttft_s + waits[..., place], least_ttft)
     columns["utilization"] = state.utilization
@@ -70,12 +62,34 @@ def open_columns(
     columns["prefill_s"] = np.maximum(pace.prefill_s, least_ttft)
     columns["step_s"] = np.maximum(state.step_s, least_tpot)
     columns["saturated"] = grows
-    if folded is not None:
-        _, parts, cache = step_parts_s(folded, micro, decode_linear_s(folded, load.context_tokens))
-        columns["step_cache_s"] = cache
+    if folded is None:
+        parts = {Binding.MEMORY_BANDWIDTH: least.memory_s, Binding.COMPUTE: least.compute_s}
     else:
-        parts = {
-            Binding.MEMORY_BANDWIDTH: least.memory_s,
-            Binding.COMPUTE: least.compute_s,
-        }
+        linear = decode_linear_s(folded, load.context_tokens)
+        _, parts, columns["step_cache_s"] = step_parts_s(folded, micro, linear)
     return columns | binding_columns(parts, grows)
+
+
+def _sides(
+    state: OpenState,
+    bounds: Bounds,
+    load: Load,
+    band: Band,
+    *,
+    waits_s: Any,
+    offered: Any,
+    most: Any,
+    gpus: Any,
+) -> Columns:
+    """The ends of the band: mean times, and the rate offered while the replica can serve it, at `most` requests/s."""
+    tpot = np.maximum(state.tpot_s, bounds.tpot_s)
+    shares = {"low": band.offline_high, "mid": 1.0, "high": band.offline_low}
+    columns: Columns = {}
+    for side, first, each in band_sides(band):
+        ttft_end = np.maximum((state.base_ttft_s + waits_s) * first, bounds.ttft_s)
+        tpot_end = np.maximum(tpot * each, bounds.tpot_s)
+        e2e = answer_time_s(ttft_end, tpot_end, load.output_tokens)
+        stable = np.minimum(state.max_stable_requests_per_s * shares[side], most)
+        total = np.minimum(offered, stable) * load.output_tokens
+        columns |= metric_columns(ttft_end, tpot_end, e2e, total, load.output_tokens, gpus, side=side)
+    return columns

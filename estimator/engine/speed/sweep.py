@@ -1,21 +1,6 @@
-"""Many rows at once: ceiling, expectation and what binds, as columns. The scalar endpoint calls the same function.
+"""Many rows at once: ceiling, expectation and what binds, as the columns of `columns`.
 
-Columns of `Sweep.evaluate` (float64 unless said otherwise, NaN where a figure is not said):
-
-| column | unit | meaning |
-|---|---|---|
-| `ttft_s_low/mid/high/ceiling`, `tpot_s_…`, `e2e_s_…` | s | times; open loop: mean TTFT; no TPOT of one token |
-| `tokens_per_s_per_user_…`, `…_total_…`, `…_per_gpu_…`, `requests_per_s_…` | 1/s | rates; low is the slow end |
-| `max_sequences` | sequences | most that run at once: what the cache holds of running ones, and the engine's limit |
-| `full_length_sequences` | sequences | what the cache holds when each has its whole answer in it (memory fit) |
-| `effective_concurrency`, `decoding_sequences` | sequences | inside the engine; decoding at a time |
-| `prefill_s`, `step_s` | s | one prompt alone; one decode step |
-| `step_memory_bandwidth_s`, `step_compute_s`, `step_interconnect_s`, `step_overhead_s` | s | parts of a step; add up |
-| `step_cache_s` | s | reading the KV cache, inside memory bandwidth |
-| `ttft_s_p50/p90/p95/p99` | s | open loop only |
-| `utilization`, `max_stable_requests_per_s` | 1, 1/s | open loop only |
-| `saturated` | bool | more concurrency asked for than admitted |
-| `binding_term`, `reason` | int8 | codes of `codes.Binding` and `codes.Reason` |
+The scalar endpoint calls the same function.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,45 +17,20 @@ from estimator.engine.forward_pass.roofline import Floor
 from estimator.engine.memory.replica_cache import RankCache
 from estimator.engine.serving.capacity import Capacity, Limits, capacity, running_tokens
 from estimator.engine.serving.open_loop import ideal_pace, serving_pace
-from estimator.engine.serving.queue_table import PERCENTILES
-from estimator.engine.serving.steady_state import Load, context_tokens, has_gaps, micro_batch, prefix_tokens
+from estimator.engine.serving.steady_state import Load, context_tokens, micro_batch, prefix_tokens
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import PLACES_DOUBT, Band
+from estimator.engine.speed.columns import FLOAT_COLUMNS
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
 from estimator.engine.speed.figures import Columns, binding_columns, bounds_of, closed_columns
 from estimator.engine.speed.open_figures import open_columns
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.stacking import stack, take
+from estimator.engine.speed.withheld import blank, withhold, without_gaps
 
 CHUNK_ROWS = 16384
 # Shorter blocks of one key cost more in loop starts than gathering their constants does.
 _SHORTEST_BLOCK = 32
-
-_TIMES = ("ttft_s", "tpot_s", "e2e_s")
-_RATES = ("tokens_per_s_per_user", "tokens_per_s_total", "tokens_per_s_per_gpu", "requests_per_s")
-EXPECTED_COLUMNS = tuple(f"{name}_{side}" for name in (*_TIMES, *_RATES) for side in ("low", "mid", "high"))
-CEILING_COLUMNS = tuple(f"{name}_ceiling" for name in (*_TIMES, *_RATES))
-_GAP_COLUMNS = tuple(
-    f"{name}_{side}" for name in ("tpot_s", "tokens_per_s_per_user") for side in ("low", "mid", "high", "ceiling")
-)
-STATE_COLUMNS = (
-    "effective_concurrency",
-    "decoding_sequences",
-    "prefill_s",
-    "step_s",
-    "step_memory_bandwidth_s",
-    "step_compute_s",
-    "step_interconnect_s",
-    "step_overhead_s",
-    "step_cache_s",
-)
-OPEN_COLUMNS = (
-    *(f"ttft_s_p{percentile}" for percentile in PERCENTILES),
-    "utilization",
-    "max_stable_requests_per_s",
-)
-CAPACITY_COLUMNS = ("max_sequences", "full_length_sequences")
-FLOAT_COLUMNS = (*EXPECTED_COLUMNS, *CEILING_COLUMNS, *STATE_COLUMNS, *CAPACITY_COLUMNS, *OPEN_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +149,7 @@ class Sweep:
         with np.errstate(all="ignore"):
             columns = _columns(gathered, _load(rows.shaped(shape), mode), rows.shaped(shape), kind, mode)
         if mode is not WorkloadMode.DECODE_STEP:
-            columns = _without_gaps(columns, rows.shaped(shape).output_tokens)
+            columns = without_gaps(columns, rows.shaped(shape).output_tokens)
         for name in (*FLOAT_COLUMNS, "saturated", "binding_term", "reason"):
             value = columns.get(name, np.nan)
             if len(shape) > 1 and np.ndim(value):
@@ -276,7 +236,7 @@ def _columns(keys: _Stack, load: Load, rows: Rows, kind: str, mode: WorkloadMode
     columns = _closed(keys, load, limits, kind, mode) | held
     cache_binds = limits.cache_sequences < limits.engine_sequences
     _name_limit(columns, cache_binds)
-    return _withhold(columns, places, (settings.kv_settings_assumed > 0.0) & cache_binds, kind, load, mode)
+    return withhold(columns, places, (settings.kv_settings_assumed > 0.0) & cache_binds, kind, load, mode)
 
 
 def _capacity(keys: _Stack, load: Load, rows: Rows) -> Capacity:
@@ -355,49 +315,4 @@ def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Colum
         folded=keys.model if isinstance(keys.model, Folded) else None,
     )
     reason = np.where(columns["utilization"] >= 1.0, np.int8(Reason.QUEUE_GROWS), np.int8(Reason.NONE))
-    return _blank(columns, places < 1.0, reason)
-
-
-def _withhold(
-    columns: Columns, places: Any, hangs_on_settings: Any, kind: str, load: Load, mode: WorkloadMode
-) -> Columns:
-    """Blanks what cannot be said: no room, no measured kernels, a queue whose length hangs on assumed settings."""
-    reason = np.full(np.shape(columns["saturated"]), np.int8(Reason.NONE))
-    if mode is WorkloadMode.OFFLINE:
-        reason = np.full(np.shape(reason), np.int8(Reason.NO_QUEUE))
-    queueing = columns["saturated"] & hangs_on_settings & (mode is WorkloadMode.CLOSED_LOOP)
-    if np.any(queueing):
-        for name in ("ttft_s", "e2e_s"):
-            for side in ("low", "mid", "high"):
-                columns[f"{name}_{side}"] = np.where(queueing, np.nan, columns[f"{name}_{side}"])
-        reason = np.where(queueing, np.int8(Reason.KV_SETTINGS_ASSUMED), reason)
-    unsupported = kind == "none" or (kind == "llama_cpp" and mode is WorkloadMode.OPEN_LOOP)
-    missing = np.asarray(unsupported) | ((kind == "llama_cpp") & (load.concurrency > 1.0))
-    return _blank(columns, places < 1.0, np.where(missing, np.int8(Reason.MISSING_FIGURE), reason), missing)
-
-
-def _without_gaps(columns: Columns, output_tokens: Any) -> Columns:
-    """Blanks the time between tokens, and its reciprocal, of answers that have no second token."""
-    single = ~has_gaps(output_tokens)
-    if not np.any(single):
-        return columns
-    for name in _GAP_COLUMNS:
-        columns[name] = np.where(single, np.nan, columns[name])
-    only = single & (columns["reason"] == Reason.NONE)
-    columns["reason"] = np.where(only, np.int8(Reason.NO_SECOND_TOKEN), columns["reason"])
-    return columns
-
-
-def _blank(columns: Columns, no_room: Any, reason: Any, missing: Any = False) -> Columns:
-    columns["reason"] = np.where(no_room, np.int8(Reason.DOES_NOT_FIT), reason)
-    blank = no_room | missing
-    if np.any(blank):
-        # Nothing waits for a place where none will ever be free.
-        columns["saturated"] = columns["saturated"] & ~blank
-        for name in (*EXPECTED_COLUMNS, *STATE_COLUMNS, *OPEN_COLUMNS):
-            if name in columns:
-                columns[name] = np.where(blank, np.nan, columns[name])
-        if np.any(no_room):
-            for name in CEILING_COLUMNS:
-                columns[name] = np.where(no_room, np.nan, columns[name])
-    return columns
+    return blank(columns, places < 1.0, reason)

@@ -9,7 +9,7 @@ from estimator.engine.architecture.gguf_mixes import GGML_TENSOR_BITS, GGUF_MIXE
 from estimator.engine.architecture.quantisation import GGUF_FORMATS
 from estimator.engine.memory.weights import fold, rank_weights
 from estimator.engine.specs import Parallelism, Precision
-from tests.engine.memory.test_memory import model
+from tests.engine.memory.plans import model
 
 # A file holds its tokenizer beside the tensors: 0.7 MB (32,000 tokens) to 8 MB (262,000 tokens).
 TOKENIZER_BYTES = 9_000_000

@@ -1,70 +1,20 @@
 """Memory of a rank against start-up logs, failed starts and the source documents' figures."""
 
-import math
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from estimator.engine.architecture import Architecture, architecture_from_shape, read_config
+from estimator.engine.architecture import architecture_from_shape
 from estimator.engine.memory.fit import memory_fit
-from estimator.engine.memory.ledger import MemoryPlan, RankMemory, ledger_columns, rank_memory
-from estimator.engine.memory.policy import GIB, MemoryPolicy
+from estimator.engine.memory.ledger import MemoryPlan, ledger_columns, rank_memory
+from estimator.engine.memory.policy import GIB
 from estimator.engine.memory.replica_cache import replica_cache
 from estimator.engine.memory.suggestions import GpuChoice, alternatives, suggestions
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import Parallelism, Precision
 from tests.engine.architecture.test_exact_answers import MODELS
-
-ROOT = Path(__file__).parents[3]
-
-
-@cache
-def policies() -> dict[str, MemoryPolicy]:
-    with (ROOT / "catalog/data/engines.yaml").open(encoding="utf-8") as stream:
-        content = yaml.safe_load(stream)
-    return {entry["slug"]: MemoryPolicy(**entry["memory_policy"]) for entry in content["engines"]}
-
-
-@cache
-def model(slug: str) -> Architecture:
-    return read_config(MODELS[slug]["config"])
-
-
-def plan(
-    slug: str,
-    gib: float,
-    engine: str,
-    utilization: float | None,
-    *,
-    tp: int = 1,
-    pp: int = 1,
-    weights: str = "bf16",
-    kv: str = "bf16",
-    length: int = 8192,
-    **more: Any,
-) -> MemoryPlan:
-    return MemoryPlan(
-        architecture=model(slug),
-        memory_bytes=int(gib * GIB),
-        policy=policies()[engine],
-        precision=Precision(weights=weights, kv_cache=kv),
-        parallelism=Parallelism(tp=tp, pp=pp),
-        overrides=MemoryOverrides(utilization=utilization, **more.pop("overrides", {})),
-        longest_tokens=length,
-        **more,
-    )
-
-
-def budget_gib(rank: RankMemory) -> float:
-    return rank.kv_budget_bytes / GIB
-
+from tests.engine.memory.plans import budget_gib, model, plan, policies
 
 LLAMA, QWEN, QWEN3, BIG = "llama-3.1-8b-instruct", "qwen2.5-7b-instruct", "qwen3-8b", "llama-3.3-70b-instruct"
 
@@ -314,87 +264,6 @@ def test_alternatives_of_llama_3_8b() -> None:  # S27
     assert found["mqa"] == 16_384
     assert found["mla"] == 36_864
     assert (found["kv_fp8"], found["kv_int8"], found["kv_int4"]) == (65_536, 65_536, 32_768)
-
-
-dense = st.builds(
-    lambda layers, kv, group, width: architecture_from_shape(
-        layers=layers, heads=kv * group, kv_heads=kv, head_dim=width, hidden_size=kv * group * width,
-        intermediate_size=1024, vocab_size=32_000,
-    ),
-    st.integers(1, 60), st.sampled_from([1, 2, 4, 8]), st.sampled_from([1, 2, 8]), st.sampled_from([64, 80, 128]),
-)  # fmt: skip
-
-
-@given(dense, st.sampled_from([("bf16", 2.0), ("fp8", 1.0), ("int4", 0.5)]), st.integers(1, 200_000))
-@settings(max_examples=60, deadline=None)
-def test_cache_of_any_dense_model_is_2_layers_heads_width_bytes(
-    built: Architecture, kv: tuple[str, float], tokens: int
-) -> None:  # M16
-    start = MemoryPlan(
-        architecture=built, memory_bytes=10**12, policy=policies()["ideal"], precision=Precision(kv_cache=kv[0])
-    )
-    attention = built.layer_groups[0].attention
-    assert attention is not None
-    layers = built.layer_groups[0].layers
-    expected = 2 * layers * attention.kv_heads * attention.head_dim_qk * kv[1] * tokens
-    assert rank_memory(start).allocation.sequence_bytes(tokens) == expected
-
-
-@given(st.sampled_from(sorted(MODELS)), st.integers(1, 100_000), st.integers(1, 100_000), st.integers(1, 64))
-@settings(max_examples=60, deadline=None)
-def test_longer_more_and_wider_never_need_less(slug: str, short: int, more: int, sequences: int) -> None:
-    start = plan(slug, 180.0, "vllm-0.19", 0.9)
-    one = memory_fit(start, sequences=sequences, context_tokens=short)
-    longer = memory_fit(start, sequences=sequences, context_tokens=short + more)
-    several = memory_fit(start, sequences=sequences + 1, context_tokens=short)
-    narrow = memory_fit(replace(start, precision=Precision(kv_cache="fp8")), sequences=sequences, context_tokens=short)
-    assert longer.needed_bytes >= one.needed_bytes
-    assert several.needed_bytes >= one.needed_bytes
-    assert narrow.needed_bytes <= one.needed_bytes
-    assert longer.max_sequences <= one.max_sequences
-
-
-@given(
-    st.sampled_from(sorted(MODELS)), st.sampled_from([24.0, 80.0, 141.0]), st.integers(1, 50_000), st.integers(1, 64)
-)
-@settings(max_examples=60, deadline=None)
-def test_more_memory_never_turns_fits_into_does_not_fit(slug: str, gib: float, tokens: int, sequences: int) -> None:
-    # with the engine's limits given: a larger GPU has larger defaults, and pays for them
-    limits = {"max_num_seqs": 256, "max_batched_tokens": 4096}
-    small = memory_fit(plan(slug, gib, "vllm-0.19", 0.9, overrides=limits), sequences=sequences, context_tokens=tokens)
-    large = memory_fit(
-        plan(slug, gib * 1.3, "vllm-0.19", 0.9, overrides=limits), sequences=sequences, context_tokens=tokens
-    )
-    assert large.feasible or not small.feasible
-    assert large.max_sequences >= small.max_sequences
-
-
-@given(st.sampled_from(["llama-3.1-8b-instruct", "mixtral-8x7b-v0.1", "llama-3.3-70b-instruct", "gpt-oss-120b"]))
-@settings(max_examples=10, deadline=None)
-def test_splitting_over_tensor_ranks_conserves_weights_and_cache(slug: str) -> None:
-    whole = rank_memory(plan(slug, 500.0, "vllm-0.19", 0.9))
-    replicated = sum(
-        group.parameters.router + group.parameters.norms for group in model(slug).layer_groups
-    )  # whole on every rank
-    for tp in (2, 4, 8):
-        part = rank_memory(plan(slug, 500.0, "vllm-0.19", 0.9, tp=tp))
-        assert part.allocation.sequence_bytes(4096) * tp == pytest.approx(whole.allocation.sequence_bytes(4096))
-        extra = part.weights_bytes * tp - whole.weights_bytes
-        assert 0 <= extra <= tp * 2 * (replicated * 100 + 10_000_000)
-
-
-@given(st.integers(1, 64), st.integers(100, 30_000), st.sampled_from(sorted(MODELS)))
-@settings(max_examples=60, deadline=None)
-def test_the_longest_context_fits_and_one_block_more_does_not(sequences: int, tokens: int, slug: str) -> None:
-    start = plan(slug, 180.0, "vllm-0.19", 0.9)
-    answer = memory_fit(start, sequences=sequences, context_tokens=tokens)
-    longest = answer.max_context_tokens
-    if answer.rank.kv_budget_bytes <= 0 or not 0 < longest < 1 << 39:
-        return
-    allocation, budget = answer.rank.allocation, answer.capacity_bytes
-    assert allocation.load_bytes(sequences, longest) <= budget * (1 + 1e-9)
-    assert allocation.load_bytes(sequences, longest + allocation.block_tokens) > budget * (1 - 1e-9)
-    assert math.isfinite(answer.bytes_per_sequence)
 
 
 def test_a_suggested_gpu_counts_with_its_own_familys_defaults() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from estimator.engine.memory.weights import Placement, fold, rank_weights, stage_layers
 from estimator.engine.specs import Parallelism, Precision
-from tests.engine.memory.test_memory import model, policies
+from tests.engine.memory.plans import model, policies
 from tests.engine.shapes import LLAMA_8B
 
 ON_HOST = Placement(host_embedding=True)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from estimator.engine.codes import MODE_CODES, MODES, Binding, Reason
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
+from estimator.engine.speed.columns import FLOAT_COLUMNS
 from estimator.engine.speed.prepared import Basis, Key, prepare
-from estimator.engine.speed.sweep import FLOAT_COLUMNS, Rows, Sweep
+from estimator.engine.speed.sweep import Rows, Sweep
 from tests.engine.shapes import (
     H100,
     IDEAL,

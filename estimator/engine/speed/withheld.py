@@ -1,0 +1,63 @@
+"""Figures that are not said: no room, no measured kernels, nothing to measure; each with its reason."""
+
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.codes import Reason
+from estimator.engine.serving.steady_state import Load, has_gaps
+from estimator.engine.specs import WorkloadMode
+from estimator.engine.speed.columns import (
+    CEILING_COLUMNS,
+    EXPECTED_COLUMNS,
+    GAP_COLUMNS,
+    OPEN_COLUMNS,
+    STATE_COLUMNS,
+)
+from estimator.engine.speed.figures import Columns
+
+
+def withhold(
+    columns: Columns, places: Any, hangs_on_settings: Any, kind: str, load: Load, mode: WorkloadMode
+) -> Columns:
+    """Blanks what cannot be said: no room, no measured kernels, a queue whose length hangs on assumed settings."""
+    reason = np.full(np.shape(columns["saturated"]), np.int8(Reason.NONE))
+    if mode is WorkloadMode.OFFLINE:
+        reason = np.full(np.shape(reason), np.int8(Reason.NO_QUEUE))
+    queueing = columns["saturated"] & hangs_on_settings & (mode is WorkloadMode.CLOSED_LOOP)
+    if np.any(queueing):
+        for name in ("ttft_s", "e2e_s"):
+            for side in ("low", "mid", "high"):
+                columns[f"{name}_{side}"] = np.where(queueing, np.nan, columns[f"{name}_{side}"])
+        reason = np.where(queueing, np.int8(Reason.KV_SETTINGS_ASSUMED), reason)
+    unsupported = kind == "none" or (kind == "llama_cpp" and mode is WorkloadMode.OPEN_LOOP)
+    missing = np.asarray(unsupported) | ((kind == "llama_cpp") & (load.concurrency > 1.0))
+    return blank(columns, places < 1.0, np.where(missing, np.int8(Reason.MISSING_FIGURE), reason), missing)
+
+
+def without_gaps(columns: Columns, output_tokens: Any) -> Columns:
+    """Blanks the time between tokens, and its reciprocal, of answers that have no second token."""
+    single = ~has_gaps(output_tokens)
+    if not np.any(single):
+        return columns
+    for name in GAP_COLUMNS:
+        columns[name] = np.where(single, np.nan, columns[name])
+    only = single & (columns["reason"] == Reason.NONE)
+    columns["reason"] = np.where(only, np.int8(Reason.NO_SECOND_TOKEN), columns["reason"])
+    return columns
+
+
+def blank(columns: Columns, no_room: Any, reason: Any, missing: Any = False) -> Columns:
+    """Blanks rows where not one sequence fits, ceiling included, and the expectation where figures are missing."""
+    columns["reason"] = np.where(no_room, np.int8(Reason.DOES_NOT_FIT), reason)
+    unsaid = no_room | missing
+    if np.any(unsaid):
+        # Nothing waits for a place where none will ever be free.
+        columns["saturated"] = columns["saturated"] & ~unsaid
+        for name in (*EXPECTED_COLUMNS, *STATE_COLUMNS, *OPEN_COLUMNS):
+            if name in columns:
+                columns[name] = np.where(unsaid, np.nan, columns[name])
+        if np.any(no_room):
+            for name in CEILING_COLUMNS:
+                columns[name] = np.where(no_room, np.nan, columns[name])
+    return columns

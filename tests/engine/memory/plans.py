@@ -1,0 +1,57 @@
+"""Plans on the shipped memory policies and models."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from estimator.engine.architecture import Architecture, read_config
+from estimator.engine.memory.ledger import MemoryPlan, RankMemory
+from estimator.engine.memory.policy import GIB, MemoryPolicy
+from estimator.engine.options import MemoryOverrides
+from estimator.engine.specs import Parallelism, Precision
+from tests.engine.architecture.test_exact_answers import MODELS
+
+ROOT = Path(__file__).parents[3]
+
+
+@cache
+def policies() -> dict[str, MemoryPolicy]:
+    with (ROOT / "catalog/data/engines.yaml").open(encoding="utf-8") as stream:
+        content = yaml.safe_load(stream)
+    return {entry["slug"]: MemoryPolicy(**entry["memory_policy"]) for entry in content["engines"]}
+
+
+@cache
+def model(slug: str) -> Architecture:
+    return read_config(MODELS[slug]["config"])
+
+
+def plan(
+    slug: str,
+    gib: float,
+    engine: str,
+    utilization: float | None,
+    *,
+    tp: int = 1,
+    pp: int = 1,
+    weights: str = "bf16",
+    kv: str = "bf16",
+    length: int = 8192,
+    **more: Any,
+) -> MemoryPlan:
+    return MemoryPlan(
+        architecture=model(slug),
+        memory_bytes=int(gib * GIB),
+        policy=policies()[engine],
+        precision=Precision(weights=weights, kv_cache=kv),
+        parallelism=Parallelism(tp=tp, pp=pp),
+        overrides=MemoryOverrides(utilization=utilization, **more.pop("overrides", {})),
+        longest_tokens=length,
+        **more,
+    )
+
+
+def budget_gib(rank: RankMemory) -> float:
+    return rank.kv_budget_bytes / GIB
