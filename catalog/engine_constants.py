@@ -3,7 +3,8 @@
 import dataclasses
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from estimator.engine.errors import EngineError
 from estimator.engine.memory.policy import MemoryPolicy
@@ -51,6 +52,7 @@ def engine_profile(facts: Mapping[str, Any]) -> EngineProfile:
 
 def _build(field: str, cls: Any, values: Mapping[str, Any]) -> Any:
     known = [f.name for f in dataclasses.fields(cls)]
+    hints = get_type_hints(cls)
     for name, value in values.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3)
@@ -58,7 +60,34 @@ def _build(field: str, cls: Any, values: Mapping[str, Any]) -> Any:
             raise ConstantsError(field, f"{name} is no constant of this kind of profile{hint}")
         if isinstance(value, float) and not abs(value) < float("inf"):
             raise ConstantsError(field, f"{name} must be a finite number")
+        if not _is_of(hints[name], value):
+            raise ConstantsError(field, f"{name} must be {_in_words(hints[name])}")
     try:
         return cls(**values)
     except (EngineError, TypeError, ValueError) as refused:
         raise ConstantsError(field, str(refused)) from refused
+
+
+def _is_of(hint: Any, value: Any) -> bool:
+    """Whether a JSON value is what the engine's field holds; true is no number, and a word is no list."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        return value in get_args(hint)
+    if origin is UnionType:
+        return any(_is_of(each, value) for each in get_args(hint))
+    if origin is tuple:
+        return isinstance(value, list | tuple)
+    if hint in (int, float):
+        return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+def _in_words(hint: Any) -> str:
+    origin = get_origin(hint)
+    if origin is Literal:
+        return "one of " + ", ".join(get_args(hint))
+    if origin is UnionType:
+        return " or ".join(_in_words(each) for each in get_args(hint))
+    if origin is tuple:
+        return "a list"
+    return {int: "a whole number", float: "a number", bool: "true or false", str: "text"}.get(hint, "null")

@@ -63,11 +63,15 @@ def check_frozen(row: CatalogRecord) -> None:
     errors = {}
     uses = usage_count(kind_of(row), before.slug)
     if uses and before.slug != row.slug:
-        errors["slug"] = _("%(uses)d reports name this row by its slug; make a new row instead.") % {"uses": uses}
+        errors["slug"] = _("Report versions name this row by its slug (%(uses)d); make a new row instead.") % {
+            "uses": uses
+        }
     if uses and isinstance(row, EngineProfile) and isinstance(before, EngineProfile):
         for field in ("kind", "memory_policy", "speed_constants"):
             if getattr(before, field) != getattr(row, field):
-                errors[field] = _("%(uses)d reports used these constants; save them as a new version.") % {"uses": uses}
+                errors[field] = _("Report versions used these constants (%(uses)d); save them as a new version.") % {
+                    "uses": uses
+                }
     if errors:
         raise ValidationError(errors)
 

@@ -41,6 +41,19 @@ REST_FRAMEWORK: dict[str, Any] = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Aforo",
     "DESCRIPTION": "Capacity, speed and cost of LLM inference, with the working shown.",
+    # The order in which pages of the API show them: what people come for first.
+    "TAGS": [
+        {"name": "estimates", "description": "Memory, speed, cost, caching, sizing, tokens: computed at once."},
+        {"name": "reports", "description": "Sweeps as saved, versioned reports with files; need a token."},
+        {"name": "models", "description": "Language models: what is known of each, and reading a config.json."},
+        {"name": "gpus", "description": "Accelerators: memory, bandwidth, dense peaks, links."},
+        {"name": "engine-profiles", "description": "Serving engines: constants, evidence, calibration on own runs."},
+        {"name": "presets", "description": "Use cases: lengths and targets to start from."},
+        {"name": "gpu-offers", "description": "Prices of GPU hours."},
+        {"name": "api-prices", "description": "Prices of token meters, dated."},
+        {"name": "cache-policies", "description": "Providers' rules of prompt caching."},
+        {"name": "providers", "description": "Sellers of GPU hours and tokens."},
+    ],
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -157,10 +157,9 @@ class ServingConstants:
             "burst_per_sequence_s",
             "first_token_steps",
         ):
-            _check_between(name, getattr(self, name), above=-1e-300, to=1e15)
-        _check_between("kv_reserved_share_of_output", self.kv_reserved_share_of_output, above=-1e-300, to=1.0)
-        _check_between("unshared_kv_reads", self.unshared_kv_reads, above=-1e-300, to=1.0)
-        _check_between("burst_weight_w", self.burst_weight_w, above=-1e-300, to=1.0)
+            _check_not_negative(name, getattr(self, name), to=1e15)
+        for name in ("kv_reserved_share_of_output", "unshared_kv_reads", "burst_weight_w"):
+            _check_not_negative(name, getattr(self, name), to=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,3 +227,8 @@ class EngineProfile:
 def _check_between(name: str, value: float, *, above: float, to: float) -> None:
     if not above < value <= to:
         raise InvalidInputError(f"{name} must be above {above:g} and at most {to:g}", field=name)
+
+
+def _check_not_negative(name: str, value: float, *, to: float) -> None:
+    if not 0.0 <= value <= to:
+        raise InvalidInputError(f"{name} must be at least 0 and at most {to:g}", field=name)

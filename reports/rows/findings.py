@@ -161,7 +161,11 @@ def load_of(row: dict[str, Any]) -> str:
 
 
 def _text_largest(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
-    return _("The largest batch that fits is %(batch)s on %(gpu)s.") % {"batch": row["batch_size"], "gpu": row["gpu"]}
+    # Of those asked for: the row's full_length_sequences says what the cache holds beyond them.
+    return _("The largest batch of the sweep that fits is %(batch)s on %(gpu)s.") % {
+        "batch": row["batch_size"],
+        "gpu": row["gpu"],
+    }
 
 
 def _text_knee(row: dict[str, Any], other: dict[str, Any] | None) -> str:
@@ -182,7 +186,15 @@ def _text_slo(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
 
 
 def _text_cheapest(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
-    return _("The cheapest: %(gpu)s, %(precision)s, %(load)s at %(cost)s %(currency)s per million tokens.") % {
+    # With targets it is the cheapest of those that meet them: others may cost less.
+    if row["meets_slo"]:
+        text = _(
+            "The cheapest within the targets: %(gpu)s, %(precision)s, %(load)s "
+            "at %(cost)s %(currency)s per million tokens."
+        )
+    else:
+        text = _("The cheapest: %(gpu)s, %(precision)s, %(load)s at %(cost)s %(currency)s per million tokens.")
+    return text % {
         "gpu": row["gpu"],
         "precision": row["precision"],
         "load": load_of(row),

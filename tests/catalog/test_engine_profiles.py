@@ -32,3 +32,27 @@ def test_a_slug_that_is_an_alias_of_another_profile_is_refused():
     EngineProfileFactory(slug="vllm-0.19", aliases=["vllm"])
     with pytest.raises(ValidationError, match="already means"):
         EngineProfileFactory.build(slug="vllm").clean()
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "value", "said"),
+    [
+        ("speed_constants", "step_s", -1.0, "step_s must be at least 0 and at most 1e+15"),
+        ("speed_constants", "burst_weight_w", 1.5, "burst_weight_w must be at least 0 and at most 1"),
+        ("speed_constants", "kernel_time_scale", "fast", "kernel_time_scale must be a number"),
+        ("speed_constants", "step_s", True, "step_s must be a number"),
+        ("speed_constants", "fp8_prefill_attention", 1, "fp8_prefill_attention must be true or false"),
+        ("memory_policy", "max_num_seqs", 1024.5, "max_num_seqs must be a whole number"),
+        ("memory_policy", "runtime_overhead_pp_bytes", "0", "runtime_overhead_pp_bytes must be a whole number or null"),
+        ("memory_policy", "small_families", "ampere", "small_families must be a list"),
+        ("memory_policy", "basis", "measured", "basis must be one of calibrated, assumption"),
+    ],
+)
+def test_a_constant_of_another_type_or_sign_is_refused_in_words(field, name, value, said):
+    with pytest.raises(ValidationError) as refused:
+        EngineProfileFactory.build(**{field: {name: value}}).clean()
+    assert refused.value.message_dict == {field: [said]}
+
+
+def test_a_step_of_no_time_and_no_pipeline_overhead_are_constants():
+    EngineProfileFactory.build(speed_constants={"step_s": 0}, memory_policy={"runtime_overhead_pp_bytes": None}).clean()

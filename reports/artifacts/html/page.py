@@ -109,5 +109,10 @@ def _tiles(head: dict[str, Any]) -> list[dict[str, str]]:
         tiles.insert(2, (_("Meet the targets"), summary.get("meets_slo_rows")))
     if cheapest:
         amount = number_words(float(cheapest["cost_per_mtok_output_mid"]))
-        tiles.append((_("Cheapest per million tokens"), f"{amount} {cheapest['currency']}"))
+        label = (
+            _("Cheapest within the targets, per million tokens")
+            if cheapest["meets_slo"]
+            else _("Cheapest per million tokens")
+        )
+        tiles.append((label, f"{amount} {cheapest['currency']}"))
     return [{"label": label, "value": "–" if value is None else str(value)} for label, value in tiles]
