@@ -19,20 +19,22 @@ from estimator.engine.serving.steady_state import (
     unhidden_prefill_s,
 )
 
-_ROUNDS = 8
+_ROUNDS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """TPOT as a function of the sequences that decode, and the time of a prompt without and behind others.
 
-    `at(sequences)` gives seconds of a step, of a token, and of the prefill that is not hidden behind decode steps.
+    `at(sequences)` gives seconds of a step, of a token, and of the prefill that is not hidden behind decode steps;
+    `shared_s` is the prefill of a prompt that shares its pass with as many as one takes.
     """
 
     at: Callable[[Any], tuple[Any, Any, Any]]
     first_s: Any
     half_step_share: float
     service_s: Any
+    shared_s: Any
     prefill_s: Any
     pipeline: Any
 
@@ -70,6 +72,7 @@ def serving_pace(folded: Folded, load: Load) -> Pace:
         first_s=folded.ttft0_s + prefill.one_s,
         half_step_share=0.5,
         service_s=prefill.packed_s,
+        shared_s=prefill.steal_packed_s,
         prefill_s=prefill.one_s,
         pipeline=folded.pipeline,
     )
@@ -85,7 +88,15 @@ def ideal_pace(floor: Floor, load: Load, *, pipeline: Any, prefill_share: Any, d
         others = np.maximum(sequences - 1.0, 0.0)
         return step, step + others / load.output_tokens * prefill / pipeline, prefill
 
-    return Pace(at=at, first_s=prefill, half_step_share=0.0, service_s=prefill, prefill_s=prefill, pipeline=pipeline)
+    return Pace(
+        at=at,
+        first_s=prefill,
+        half_step_share=0.0,
+        service_s=prefill,
+        shared_s=prefill,
+        prefill_s=prefill,
+        pipeline=pipeline,
+    )
 
 
 def open_state(pace: Pace, load: Load, places: Any, requests_per_s: Any, variation: Any) -> OpenState:
@@ -93,7 +104,8 @@ def open_state(pace: Pace, load: Load, places: Any, requests_per_s: Any, variati
 
     Sequences decoding follow from Little's law, `B = rate · output · TPOT(B)`; the rate is stable below what the
     replica serves with every one of its `places` taken, `places / e2e`, no answer being shorter than the cycle in
-    which it serves all of them. Prompts wait as in GI/D/1 with load `rate · ext`, and near full places for a free one.
+    which it serves all of them. Prompts wait as in GI/D/1 with load `rate · ext`, at most that of prompts which share
+    their passes, and near full places for a free one.
 
     Source: 03-engine 1.4 with w = 0; `queueing`.
     """
@@ -103,10 +115,13 @@ def open_state(pace: Pace, load: Load, places: Any, requests_per_s: Any, variati
     stable = places / np.maximum(answer, shortest_cycle_s(places, ext, step, load.output_tokens, pace.pipeline))
     decoding = _sequences_at(pace, load, places, rate)
     step, tpot, ext = pace.at(decoding)
-    base = pace.first_s + pace.half_step_share * step
+    # A request that finds the replica idle meets no running step.
+    base = pace.first_s + pace.half_step_share * step * np.minimum(decoding, 1.0)
     answer = answer_time_s(base, tpot, load.output_tokens)
     busy = rate / np.maximum(stable, 1e-300)
-    queue = wait_in_services(np.clip(rate * ext / pace.pipeline, 0.0, 0.999), variation)
+    # Prompts that wait share the next pass, however few sequences decode beside them.
+    load_of_prompts = rate * np.minimum(ext, pace.shared_s) / pace.pipeline
+    queue = wait_in_services(np.clip(load_of_prompts, 0.0, 0.999), variation)
     waits = np.expand_dims(np.asarray(pace.service_s), -1) * queue
     waits = waits + slot_wait_s(load=busy, servers=places, service_s=answer, variation=variation)
     return OpenState(
@@ -121,20 +136,28 @@ def open_state(pace: Pace, load: Load, places: Any, requests_per_s: Any, variati
 
 
 def _sequences_at(pace: Pace, load: Load, places: Any, rate: Any) -> Any:
-    """Root of `rate · output · TPOT(B) = B` in [0, places], by false position: TPOT is nearly linear in B."""
+    """Root of `rate · output · TPOT(B) = B` in [0, places] that a replica reaches from empty.
+
+    False position, the end that stays halved in value (Illinois): without that short answers, whose TPOT is bent where
+    prompts begin to share a step, leave it far from the root. One sequence alone is slowed by none, so that what it
+    asks for bounds the root from below, and is the root where it is at most one.
+    """
 
     def excess(sequences: Any) -> Any:
         return rate * load.output_tokens * pace.at(sequences)[1] - sequences
 
-    low = np.zeros(np.broadcast_shapes(np.shape(rate), np.shape(places)))
-    high = low + places
+    high = np.zeros(np.broadcast_shapes(np.shape(rate), np.shape(places))) + places
+    low = np.clip(excess(np.zeros_like(high)), 0.0, high)
     over_low, over_high = excess(low), excess(high)
     middle = high
+    was_more = np.zeros(np.shape(high))
     for _ in range(_ROUNDS):
         share = over_low / np.maximum(over_low - over_high, 1e-300)
         middle = np.clip(low + (high - low) * share, low, high)
         over = excess(middle)
         more = over > 0.0
-        low, over_low = np.where(more, middle, low), np.where(more, over, over_low)
-        high, over_high = np.where(more, high, middle), np.where(more, over_high, over)
+        over_low = np.where(more, over, np.where(was_more < 0.0, over_low / 2.0, over_low))
+        over_high = np.where(more, np.where(was_more > 0.0, over_high / 2.0, over_high), over)
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+        was_more = np.where(more, 1.0, -1.0)
     return middle
