@@ -1,4 +1,4 @@
-"""Arrivals at a rate: the sequences that decode are the root they are said to be, and no wait falls as the rate grows."""
+"""Arrivals at a rate: the sequences that decode are those of Little's law, and no wait falls as the rate grows."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ PLACES = 1024.0
 
 
 def states(shape, input_tokens, output_tokens, shares=SHARES):
-    """The pace, and the state at each share of the highest stable rate."""
+    """The pace, the rates and the state at each share of the highest stable one."""
     key = Key(
         architecture=from_shape(shape),
         gpu=H100,
@@ -31,7 +31,7 @@ def states(shape, input_tokens, output_tokens, shares=SHARES):
     pace = serving_pace(prepare(key).serving, load)
     stable = float(open_state(pace, load, PLACES, 1e-6, 1.0).max_stable_requests_per_s)
     rates = np.array(shares) * stable
-    return pace, load, rates, open_state(pace, load, PLACES, rates, 1.0)
+    return pace, rates, open_state(pace, load, PLACES, rates, 1.0)
 
 
 @pytest.mark.parametrize("shape", [llama_8b_shape(), mixture_shape()], ids=["dense", "mixture"])
@@ -41,7 +41,7 @@ class TestOfAnyLength:
     def test_sequences_decoding_are_those_of_littles_law(self, shape, input_tokens, output_tokens):
         if output_tokens == 1:
             pytest.skip("answers of one token are never decoded")
-        pace, load, rates, state = states(shape, input_tokens, output_tokens)
+        pace, rates, state = states(shape, input_tokens, output_tokens)
         asked = rates * output_tokens * pace.at(state.decoding)[1]
         # Where prompts begin to share a step TPOT jumps: there the root lies between the two sides of the jump.
         below, above = (rates * output_tokens * pace.at(state.decoding * side)[1] for side in (0.95, 1.05))
@@ -50,17 +50,17 @@ class TestOfAnyLength:
         assert np.all(state.decoding <= 1.05 * np.maximum(asked, most))
 
     def test_time_to_the_first_token_does_not_fall_as_the_rate_grows(self, shape, input_tokens, output_tokens):
-        *_, state = states(shape, input_tokens, output_tokens)
+        _, _, state = states(shape, input_tokens, output_tokens)
         mean = state.base_ttft_s + state.waits_s[..., 0]
         # Up to a tenth is lost where sixteen decode and prompts begin to share a step.
         assert np.all(mean[1:] >= 0.9 * mean[:-1])
 
     def test_half_full_nobody_waits_as_if_full(self, shape, input_tokens, output_tokens):
-        pace, *_, state = states(shape, input_tokens, output_tokens)
+        pace, _, state = states(shape, input_tokens, output_tokens)
         half = SHARES.index(0.5)
         assert state.waits_s[half, 0] < 3.0 * pace.prefill_s
 
 
 def test_a_lone_request_waits_for_nothing():
-    pace, _, _, state = states(llama_8b_shape(), 500, 100, shares=(1e-9,))
+    pace, _, state = states(llama_8b_shape(), 500, 100, shares=(1e-9,))
     assert state.base_ttft_s[0] + state.waits_s[0, 0] == pytest.approx(pace.first_s, rel=1e-6)
