@@ -19,7 +19,7 @@ class GpuAdmin(CatalogAdmin):
     resource_classes = [GpuResource]
     list_display = (
         "named", "vendor", "architecture", "memory", "memory_seen", "bandwidth", "bf16", "fp8", "link_shown",
-        "power", "confidence", "edited_by_person",
+        "power", "sureness", "edited_by_person",
     )  # fmt: skip
     list_filter = ("vendor", "confidence", "architecture", "form_factor", "link", "edited_by_person")
     search_fields = ("slug", "name", "architecture", "compute_capability", "notes")
@@ -78,6 +78,11 @@ class GpuAdmin(CatalogAdmin):
     def power(self, gpu: Gpu) -> str:
         """Design power."""
         return f"{gpu.tdp_w} W" if gpu.tdp_w else units.UNKNOWN
+
+    @admin.display(description=_("confidence"), ordering="confidence")
+    def sureness(self, gpu: Gpu) -> str:
+        """The confidence as one word: its meaning would make six lines of each row."""
+        return str(gpu.get_confidence_display()).split(":")[0]
 
     @admin.display(description=_("in people's units"))
     def human_units(self, gpu: Gpu) -> str:

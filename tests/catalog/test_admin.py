@@ -151,6 +151,14 @@ def test_deleting_in_the_list_leaves_history_and_raises_the_revision(admin):
     assert current_revision().number == before + 1
 
 
+def test_the_list_of_gpus_says_confidence_in_one_word(admin):
+    GpuFactory(confidence="medium")
+    page = admin.get(reverse("admin:catalog_gpu_changelist")).content.decode()
+    table = page.split('id="result_list"')[1].split("</table>")[0]
+    assert ">Medium<" in "".join(table.split())
+    assert "agreeing secondary sources" not in table
+
+
 def test_a_page_says_what_uses_the_row(admin, used_rows):
     page = admin.get(reverse("admin:catalog_gpu_change", args=[GpuFactory().pk])).content.decode()
     assert 'href="/reports/">3 report versions' in page
