@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.text import slugify
 
-from estimator.services.sweep_columns import COLUMNS
+from estimator.services.sweep_columns import COLUMN_BY_NAME, COLUMNS
 from reports.models import ReportVersion
 
 SCHEMA_ID = "urn:aforo:report:1"
@@ -27,11 +27,21 @@ def head(version: ReportVersion) -> dict[str, Any]:
         "snapshot_sha256": version.snapshot_sha256,
         "inputs": version.inputs,
         "summary": version.summary,
-        "findings": version.findings,
+        "findings": findings(version),
         "assumptions": version.snapshot.get("assumptions", []),
         "warnings": version.snapshot.get("warnings", []),
         "sources": sources(version.snapshot),
     }
+
+
+def findings(version: ReportVersion) -> list[dict[str, Any]]:
+    """The findings with whole rows: columns that an older release did not have are null, as in the rows themselves."""
+    blank = dict.fromkeys(COLUMN_BY_NAME)
+    whole = []
+    for finding in version.findings:
+        rows = {name: blank | finding[name] for name in ("row", "other_row") if finding.get(name)}
+        whole.append(finding | rows)
+    return whole
 
 
 def columns() -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ import errno
 import logging
 import uuid
 
+import duckdb
 from django.utils.translation import gettext as _
 
 from estimator.engine.errors import EngineError
@@ -40,7 +41,7 @@ def explain(error: BaseException) -> tuple[str, str]:
         return "file_limit", _("A report file grew past the limit of file size of the worker.")
     if isinstance(error, OSError):
         return "file_error", _("A report file could not be written or read (%(name)s).") % {"name": _name(error)}
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
         return "out_of_memory", _("The worker ran out of memory.")
     reference = uuid.uuid4().hex[:12]
     log.error("report work failed, reference %s", reference, exc_info=error)

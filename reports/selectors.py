@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import F, QuerySet, Sum
 
-from reports import clock
+from reports import clock, document
 from reports.choices import State
 from reports.models import Artifact, Report, ReportVersion
 
@@ -79,7 +79,7 @@ def detail(version: ReportVersion, made: dict[str, Any]) -> dict[str, Any]:
         "snapshot": version.snapshot,
         "snapshot_sha256": version.snapshot_sha256,
         "summary": version.summary or None,
-        "findings": version.findings,
+        "findings": document.findings(version),
         "files": [
             {
                 "format": file.format,

@@ -163,7 +163,14 @@ _COST = [
     Column(name="cost_per_mtok_output_mid", kind=_MONEY, unit="per million tokens", help=_("At the middle.")),
     Column(name="cost_per_mtok_output_high", kind=_MONEY, unit="per million tokens", help=_("At the slow end.")),
 ]
-_SLO = [Column(name="meets_slo", kind=_BOOL, unit="", help=_("All targets are met; null without targets."))]
+_SLO = [
+    Column(
+        name="meets_slo",
+        kind=_BOOL,
+        unit="",
+        help=_("All targets are met; null without targets or where that is not known."),
+    )
+]
 
 COLUMNS: tuple[Column, ...] = (*_KEY, *_VERDICT, *_FIGURES, *_OPEN, *_MEMORY, *_COST, *_SLO)
 COLUMN_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}

@@ -45,8 +45,13 @@ def label_of(entry: Entry) -> str:
 
 
 def _with_changes(slug: str, changes: Mapping[str, Any]) -> str:
-    told = ", ".join(f"{name}={value:g}" for name, value in changes.items() if value is not None)
+    told = ", ".join(f"{name}={_figure(value)}" for name, value in changes.items() if value is not None)
     return f"{slug} ({told})" if told else slug
+
+
+def _figure(value: float) -> str:
+    """A figure with all its digits, so that two entries are told apart by what differs: 131072, 0.9."""
+    return f"{int(value)}" if float(value).is_integer() else f"{float(value)!r}"
 
 
 def model_choice(entry: Entry) -> ModelChoice:

@@ -89,6 +89,13 @@ def loads_of(workload: SweepWorkload, batch_sizes: Sequence[int]) -> Loads:
     return of_batches([1 if workload.mode is WorkloadMode.SINGLE_STREAM else 0])
 
 
+def count_of_loads(workload: SweepWorkload, batches: int) -> int:
+    """How many loads `loads_of` gives, counted without making them: what is refused must cost nothing."""
+    if workload.takes_batches:
+        return batches
+    return len(workload.rates) if workload.mode is WorkloadMode.OPEN_LOOP else 1
+
+
 def workload_of(given: Mapping[str, Any]) -> SweepWorkload:
     """A workload as stored with a report; keys that older reports lack have the API's defaults."""
     context = given.get("context_tokens")

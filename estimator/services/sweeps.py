@@ -19,7 +19,15 @@ from estimator.services.sweep_columns import Rows, TextValues
 from estimator.services.sweep_costs import cost_columns
 from estimator.services.sweep_entries import slug_of
 from estimator.services.sweep_slo import meets_slo
-from estimator.services.sweep_workloads import UP_TO_FIT, Loads, batch_sizes_of, joined, loads_of, workload_of
+from estimator.services.sweep_workloads import (
+    UP_TO_FIT,
+    Loads,
+    batch_sizes_of,
+    count_of_loads,
+    joined,
+    loads_of,
+    workload_of,
+)
 
 MAX_SETTINGS = 100_000
 # "max" folds every setting while the order is taken, 0.4 ms each (measured): this many are 4 s.
@@ -121,7 +129,7 @@ def most_rows(sweep: Mapping[str, Any]) -> int:
     """
     given = sweep.get("batch_sizes")
     batches = [1] if given == UP_TO_FIT else batch_sizes_of(given)
-    loads = sum(len(loads_of(workload_of(workload), batches)) for workload in sweep["workloads"])
+    loads = sum(count_of_loads(workload_of(workload), len(batches)) for workload in sweep["workloads"])
     settings = 1
     for axis in ("models", "gpus", "engines", "precisions", "parallelism"):
         settings *= len(sweep[axis])

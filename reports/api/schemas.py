@@ -15,7 +15,6 @@ from estimator.api.fields import (
     OfferSlug,
     OnePerRow,
     RequestBody,
-    Share,
     Tokens,
     by_key,
     tag,
@@ -96,7 +95,9 @@ class SweepWorkload(RequestBody):
             "memory when not given."
         ),
     )
-    prefix_cache_hit_rate: Share = Field(default=0.0, description="Share of the prompt found in the prefix cache.")
+    prefix_cache_hit_rate: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.0, description="Share of the prompt found in the prefix cache, 0 to below 1."
+    )
     requests_per_s: Annotated[list[Rate], Field(min_length=1, max_length=MAX_RATES)] | None = Field(
         default=None, description="Rates of arrival, requests/s, one row each; for open_loop.", examples=[[1, 2, 4]]
     )

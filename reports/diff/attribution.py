@@ -6,7 +6,8 @@ sum of a row's amounts is its change to the last digit.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
@@ -15,13 +16,25 @@ import numpy as np
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.resolvers.issues import ResolutionError
 from estimator.services import sweeps
+from estimator.services.sweep_columns import TextValues
 from estimator.services.sweep_workloads import UP_TO_FIT, Loads
 from reports.diff.causes import PRICE, RowCause
 from reports.models import ReportVersion
 
 METRICS = ("tokens_per_s_total_mid", "cost_per_mtok_output_mid", "ttft_s_mid", "tpot_s_mid")
+_MONEY = "cost_per_mtok_output_mid"
 _DIGITS = Context(prec=12)
-Values = list[dict[str, Decimal | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure of a row; of money only with its currency, for amounts of two currencies have no difference."""
+
+    amount: Decimal
+    currency: str | None
+
+
+Values = list[dict[str, Figure | None]]
 
 
 def possible(new: ReportVersion) -> bool:
@@ -36,6 +49,24 @@ def exact(value: Any) -> Decimal | None:
     return _DIGITS.create_decimal(value if isinstance(value, (str, Decimal)) else repr(float(value)))
 
 
+def figures_of(row: Mapping[str, Any]) -> dict[str, Figure | None]:
+    """The figures of a row by metric."""
+    amounts = {metric: exact(row[metric]) for metric in METRICS}
+    return {
+        metric: None
+        if amount is None
+        else Figure(amount=amount, currency=row["currency"] if metric == _MONEY else None)
+        for metric, amount in amounts.items()
+    }
+
+
+def change_of(old: Figure | None, new: Figure | None) -> str | None:
+    """New minus old; None where one of them is not there or their money is of two currencies."""
+    if old is None or new is None or old.currency != new.currency:
+        return None
+    return format(new.amount - old.amount, "f")
+
+
 def attribute(
     old: ReportVersion, pairs: Sequence[tuple[dict[str, Any], dict[str, Any]]], causes: Sequence[RowCause]
 ) -> list[list[dict[str, Any]]]:
@@ -44,8 +75,7 @@ def attribute(
     Raises:
         ResolutionError: The old inputs cannot be resolved by today's estimator.
     """
-    stored = [{metric: exact(row[metric]) for metric in METRICS} for row, _new in pairs]
-    target = [{metric: exact(row[metric]) for metric in METRICS} for _old, row in pairs]
+    stored, target = ([figures_of(pair[side]) for pair in pairs] for side in (0, 1))
     rows = [row for row, _new in pairs]
     snapshot = copy.deepcopy(dict(old.snapshot))
     sweep = _sweep(old, snapshot)
@@ -90,7 +120,16 @@ def _evaluate(sweep: sweeps.Sweep, rows: Sequence[dict[str, Any]]) -> Values:
         rate=np.array([row["offered_requests_per_s"] for row in rows], dtype=np.float64),
     )
     columns = sweep.rows_of(np.array(points, dtype=np.int64), loads)
-    return [{metric: exact(np.asarray(columns[metric])[number]) for metric in METRICS} for number in range(len(rows))]
+    currency = columns["currency"]
+    assert isinstance(currency, TextValues)  # noqa: S101  what the column is
+    figures = {metric: np.asarray(columns[metric]) for metric in METRICS}
+    return [
+        figures_of(
+            {metric: values[number] for metric, values in figures.items()}
+            | {"currency": currency.labels[code] if code >= 0 else None}
+        )
+        for number, code in enumerate(currency.codes)
+    ]
 
 
 def _amounts(number: int, stored: Values, steps: list[tuple[str, Values]]) -> list[dict[str, Any]]:
@@ -100,11 +139,8 @@ def _amounts(number: int, stored: Values, steps: list[tuple[str, Values]]) -> li
         after = values[number]
         amounts: dict[str, str | None] = {}
         for metric in METRICS:
-            left, right = before[metric], after[metric]
-            if left is not None and right is not None and left != right:
-                amounts[metric] = format(right - left, "f")
-            elif (left is None) != (right is None):
-                amounts[metric] = None
+            if before[metric] != after[metric]:
+                amounts[metric] = change_of(before[metric], after[metric])
         if amounts:
             found.append({"cause": label, "amounts": amounts})
         before = after

@@ -67,6 +67,8 @@ def _moved(
         + [f'o."{name}" IS NOT DISTINCT FROM n."{name}"' for name in LOAD_COLUMNS]
     )
     differs = " OR ".join(f'o."{name}" IS DISTINCT FROM n."{name}"' for name in (*attribution.METRICS, "fits"))
+    # The same number of other money is another cost.
+    differs += " OR (o.cost_per_mtok_output_mid IS NOT NULL AND o.currency IS DISTINCT FROM n.currency)"
     score = "greatest({})".format(
         ", ".join(
             f'coalesce(abs(CAST(n."{name}" AS DOUBLE) / nullif(CAST(o."{name}" AS DOUBLE), 0) - 1), 0)'
@@ -97,22 +99,26 @@ def _moved(
 
 def _entry(pair: tuple[dict[str, Any], dict[str, Any]], causes: Any) -> dict[str, Any]:
     old, new = pair
-    metrics = {}
-    for metric in attribution.METRICS:
-        left, right = attribution.exact(old[metric]), attribution.exact(new[metric])
-        if left == right:
-            continue
-        change = format(right - left, "f") if left is not None and right is not None else None
-        metrics[metric] = {"old": _text(left), "new": _text(right), "change": change}
+    before, after = attribution.figures_of(old), attribution.figures_of(new)
+    metrics = {
+        metric: {
+            "old": _text(before[metric]),
+            "new": _text(after[metric]),
+            "change": attribution.change_of(before[metric], after[metric]),
+        }
+        for metric in attribution.METRICS
+        if before[metric] != after[metric]
+    }
     return {
         "setting": {name: new[name] for name in KEY_COLUMNS},
         "old_row_index": old["row_index"],
         "new_row_index": new["row_index"],
         "fits": {"old": old["fits"], "new": new["fits"]},
+        "currency": {"old": old["currency"], "new": new["currency"]},
         "metrics": metrics,
         "causes": causes,
     }
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else format(value, "f")
+def _text(figure: attribution.Figure | None) -> str | None:
+    return None if figure is None else format(figure.amount, "f")

@@ -14,8 +14,11 @@ from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.services.sweep_columns import COLUMNS
 from reports.api import examples, schemas
 from reports.artifacts import build
+from reports.artifacts import json as json_artifact
 from reports.choices import FileFormat, State
+from reports.errors import explain
 from reports.models import ReportVersion
+from reports.rows import tables
 from reports.services import versions
 from reports.storage import get_storage
 from reports.work import worker
@@ -106,7 +109,9 @@ def test_text_that_could_be_a_formula_is_neutralised_and_numbers_stay_numbers(co
     assert ",-1000000000," in text
 
 
-def test_json_holds_the_same_values_and_meets_its_schema(complete):
+@pytest.mark.parametrize("rows_at_once", [1, 40, 48, 96, 16_384])
+def test_json_holds_the_same_values_and_meets_its_schema(complete, monkeypatch, rows_at_once):
+    monkeypatch.setattr(json_artifact, "_ROWS_AT_ONCE", rows_at_once)
     document = json.loads(made(complete, FileFormat.JSON).read_text())
     for row, stored in zip(document["rows"], parquet_rows(complete), strict=True):
         for column, value in zip(COLUMNS, stored, strict=True):
@@ -114,6 +119,20 @@ def test_json_holds_the_same_values_and_meets_its_schema(complete):
             assert (Decimal(got) if isinstance(value, Decimal) else got) == value
     assert document["content_sha256"] == complete.content_sha256
     assert document["report"]["name"] == "Größe </script><b>"
+
+
+def test_json_of_more_rows_than_memory_holds_as_text_is_written(complete, artifact_dir):
+    rows, target = artifact_dir / "many.parquet", artifact_dir / "many.json"
+    complete.total_rows = 123_000  # one row group and a little more
+    tables.write_rows(fake_sweep.FakeSweep(complete.total_rows, fake_sweep.PRICES).rows(0, complete.total_rows), rows)
+    json_artifact.write(complete, rows, target)
+    text = target.read_bytes()
+    assert text.partition(b'"rows":[')[2].count(b'{"row_index":') == complete.total_rows
+    assert text.endswith(b"}]}\n")
+
+
+def test_memory_that_runs_out_is_said_in_words():
+    assert explain(duckdb.OutOfMemoryException("failed to allocate"))[0] == "out_of_memory"
 
 
 def test_xlsx_holds_the_same_values_typed_under_a_frozen_header(complete):

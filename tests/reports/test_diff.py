@@ -80,6 +80,24 @@ def test_price_bandwidth_and_estimator_are_told_apart_and_sum_exactly(api, ana, 
     check_sums(difference)
 
 
+def test_amounts_of_two_currencies_have_no_difference(api, ana, make_report):
+    version = make_report(ana, pricing={"currency": "USD", "price_per_gpu_hour": {"h100-sxm5-80gb": "2"}})
+    url = f"{URL}{version.report_id}/"
+    euros = {"currency": "EUR", "price_per_gpu_hour": {"h100-sxm5-80gb": "2"}}
+    assert api(ana).post(f"{url}versions/1/recost/", {"pricing": euros}).status_code == 202
+    worker.run()
+    moved = api(ana).get(f"{url}diff/", {"from": 1, "to": 2}).json()["moved"]
+    on_h100 = [entry for entry in moved if entry["setting"]["gpu"] == "h100-sxm5-80gb"]
+    assert on_h100
+    for entry in on_h100:
+        assert entry["currency"] == {"old": "USD", "new": "EUR"}
+        assert list(entry["metrics"]) == ["cost_per_mtok_output_mid"]
+        cost = entry["metrics"]["cost_per_mtok_output_mid"]
+        assert cost["old"] == cost["new"] is not None  # the same number of other money
+        assert cost["change"] is None
+        assert entry["causes"] == [{"cause": "price:h100-sxm5-80gb", "amounts": {"cost_per_mtok_output_mid": None}}]
+
+
 class Slower:
     """An estimator of another time: everything a tenth slower."""
 

@@ -107,6 +107,10 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
     (body(sweep={"batch_sizes": {"from": 9, "to": 3}}), "#/sweep/batch_sizes/to"),
     (body(sweep={"batch_sizes": {"from": 1, "to": 1_000_000}}), "#/sweep"),
     (body(sweep={"workloads": [{"input_tokens": 10**9, "output_tokens": 1}]}), "#/sweep/workloads/0/input_tokens"),
+    (
+        body(sweep={"workloads": [{"input_tokens": 9, "output_tokens": 1, "prefix_cache_hit_rate": 1}]}),
+        "#/sweep/workloads/0/prefix_cache_hit_rate",
+    ),
     (body(sweep={"parallelism": [{"tp": 3}]}), "#/sweep/parallelism/0"),
     (body(name="a\x00b"), "#/name"),
     (body(tags=["a\x00b"]), "#/tags/0"),

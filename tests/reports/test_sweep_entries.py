@@ -71,6 +71,16 @@ def test_every_row_equals_the_answer_to_its_request(api, ana):
     assert seen == {(model, gpu, engine) for model in models for gpu in gpus for engine in engines}
 
 
+def test_settings_are_told_with_all_their_digits():
+    engines = [{"slug": "vllm", "memory": {"runtime_overhead_bytes": size}} for size in (5_000_000_000, 5_000_000_001)]
+    engines.append({"slug": "vllm", "memory": {"utilization": 0.9000001, "max_num_seqs": 1e6}})
+    assert sweep_of(**SWEEP | {"engines": engines}).axes.labels["engine"] == (
+        "vllm-0.19 (runtime_overhead_bytes=5000000000)",
+        "vllm-0.19 (runtime_overhead_bytes=5000000001)",
+        "vllm-0.19 (utilization=0.9000001, max_num_seqs=1000000)",
+    )
+
+
 def test_settings_of_all_engines_and_of_one():
     sweep = sweep_of(**SWEEP | {"memory": {"runtime_overhead_bytes": 5_000_000_000, "max_num_seqs": 4}})
     first, second, _ideal = sweep.axes.engines

@@ -70,7 +70,7 @@ def test_every_row_equals_the_answer_to_its_request(api, ana, sweep):
     rows = sweep.rows(0, sweep.total_rows)
     columns = {name: values(rows, name) for name in rows}
     by_label = {workload_of(given).label: given for given in WORKLOADS}
-    said = 0
+    said, verdicts = 0, set()
     for number in range(sweep.total_rows):
         row = {name: column[number] for name, column in columns.items()}
         workload = {key: value for key, value in by_label[row["workload"]].items() if key != "name"}
@@ -91,12 +91,27 @@ def test_every_row_equals_the_answer_to_its_request(api, ana, sweep):
             for side in ("low", "mid", "high"):
                 told = answer["expected"][name] and answer["expected"][name][side]
                 assert row[f"{name}_{side}"] == (told and pytest.approx(told, rel=1e-12)), (name, body)
-        assert bool(row["meets_slo"]) == bool(answer["meets_slo"]["all"]), (body, answer["meets_slo"])
+        met = {1: True, 0: False, -1: None}[row["meets_slo"]]
+        assert met == answer["meets_slo"]["all"], (body, answer["meets_slo"])
+        verdicts.add(met)
         if answer["open_load"]:
             for name in ("utilization", "max_stable_requests_per_s"):
                 assert row[name] == pytest.approx(answer["open_load"][name], rel=1e-12), body
         said += row["tpot_s_mid"] is not None
     assert said > 25
+    assert verdicts == {True, False, None}
+
+
+def test_a_target_that_binds_nothing_is_neither_met_nor_missed(loaded_catalog):
+    one_token = [LENGTHS | {"output_tokens": 1}]
+    rows = sweep_of(slo={"tpot_s": 1.0}, workloads=one_token, batch_sizes=[1]).rows(0, 1)
+    assert values(rows, "meets_slo") == [-1]
+
+
+def test_a_sweep_far_beyond_the_limit_is_counted_and_not_built(loaded_catalog, monkeypatch):
+    monkeypatch.setattr("estimator.services.sweeps.loads_of", lambda *_given: pytest.fail("built"))
+    many = {"from": 1, "to": 1_000_000, "scale": "linear"}
+    assert faults(workloads=[LENGTHS, LENGTHS | {"input_tokens": 7}], batch_sizes=many) == {("sweep", "out_of_range")}
 
 
 def test_a_queue_that_grows_meets_no_target_in_the_estimate_either(api, ana):
