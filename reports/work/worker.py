@@ -1,5 +1,6 @@
 """What a woken worker does: claim and do the best piece of work until nothing is claimable."""
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -7,7 +8,9 @@ from collections.abc import Callable
 from django.db import DatabaseError, connection
 from django.utils.translation import gettext as _
 
+from estimator.engine.errors import EngineError
 from estimator.engine.version import ESTIMATOR_VERSION
+from estimator.resolvers.issues import ResolutionError
 from estimator.services import sweeps
 from reports import conf
 from reports.artifacts import build
@@ -21,6 +24,7 @@ from reports.work.claims import Claim
 from reports.work.finalize import finalize
 from reports.work.pauses import pause_point
 
+log = logging.getLogger(__name__)
 _plans: OrderedDict[tuple[str, str], sweeps.Sweep] = OrderedDict()
 _PLANS_KEPT = 2
 
@@ -53,11 +57,20 @@ def _plan(version: ReportVersion) -> sweeps.Sweep:
     key = (version.inputs_sha256, version.snapshot_sha256)
     plan = _plans.get(key)
     if plan is None:
-        plan = sweeps.load(version.inputs, version.snapshot)
-        _plans[key] = plan
+        plan = _plans[key] = _load(version)
         while len(_plans) > _PLANS_KEPT:
             _plans.popitem(last=False)
     return plan
+
+
+def _load(version: ReportVersion) -> sweeps.Sweep:
+    """The sweep of a version; one that this release cannot read was ordered with another, and trying again is vain."""
+    try:
+        return sweeps.load(version.inputs, version.snapshot)
+    except (ResolutionError, EngineError, LookupError, TypeError, ValueError) as error:
+        log.warning("inputs of version %s cannot be read", version.pk, exc_info=error)
+        text = _("This release cannot read what the version was ordered with (%(reason)s): rebuild it.")
+        raise PermanentReportError("estimator_changed", text % {"reason": error}) from error
 
 
 def forget_plans() -> None:

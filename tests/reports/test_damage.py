@@ -53,6 +53,19 @@ def test_rows_of_two_estimators_are_never_mixed_in_one_version(api, ana, loaded_
     assert "99.0" in version.error
 
 
+def test_work_left_over_that_this_release_cannot_read_says_so_at_once(api, ana, loaded_catalog):
+    """As after an upgrade that removed a constant of the profiles in the snapshot."""
+    answer = api(ana).post("/api/v1/reports/", {"name": "x", "sweep": SWEEP})
+    version = ReportVersion.objects.get(report=answer.json()["report"])
+    version.snapshot["facts"]["engine"]["vllm-0.19"]["speed_constants"]["removed_since"] = 1.0
+    ReportVersion.objects.filter(pk=version.pk).update(snapshot=version.snapshot, snapshot_sha256="0" * 64)
+    worker.run()
+    version.refresh_from_db()
+    assert (version.state, version.error_code) == ("failed", "estimator_changed")
+    assert "rebuild" in version.error
+    assert set(version.chunks.values_list("attempts", flat=True)) == {1}
+
+
 def make_schedule(owner: Any, name: str) -> ReportSchedule:
     prepared = prepare(sweep=SWEEP_PLAIN, slo=None, pricing=None)
     version = versions.create_report(owner=owner, name=name, prepared=prepared)
