@@ -105,6 +105,18 @@ def prefill_times(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> 
     )
 
 
+def batch_prefill_s(folded: Folded, load: Load, prefill: Prefill, sequences: Any) -> Any:
+    """Seconds to prefill the prompts of a batch that starts together: one pass of them all where it takes them.
+
+    A batch of one takes what a prompt alone does; beyond `packed_prompts` passes are full.
+    """
+    together = np.clip(sequences, 1.0, prefill.packed_prompts)
+    new = load.input_tokens - load.cached_tokens
+    body = prefill_body_s(folded, together, new, prefill_attention_s(folded, new, load.cached_tokens))
+    after = prefill_head_s(folded, together) + folded.step_s
+    return (np.sqrt(body * body + folded.launch_floor_s**2) + after) * np.maximum(sequences, 1.0) / together
+
+
 def micro_batch(sequences: Any, pipeline: Any) -> Any:
     """Sequences of one micro-batch: a batch is cut into as many as there are pipeline stages, never below one."""
     return sequences / np.minimum(pipeline, np.maximum(sequences, 1.0))
@@ -258,7 +270,8 @@ def offline_tokens_per_s(folded: Folded, state: Steady) -> Any:
 def static_tokens_per_s(folded: Folded, load: Load, state: Steady) -> Any:
     """Output tokens per second of a batch that starts and ends together, in as many turns as the cache needs.
 
-    `C·output / (max(C/B, 1) · (ttft0 + B·prefill + (output − 1)·step(B)))`.
+    `C·output / (max(C/B, 1) · (ttft0 + prefill(B) + (output − 1)·step(B)))`.
     """
-    turn = answer_time_s(folded.ttft0_s + state.prefill.packed_s * state.admitted, state.step_s, load.output_tokens)
+    prefill = batch_prefill_s(folded, load, state.prefill, state.admitted)
+    turn = answer_time_s(folded.ttft0_s + prefill, state.step_s, load.output_tokens)
     return load.concurrency * load.output_tokens / (turns_of(load.concurrency, state.admitted) * turn)
