@@ -11,6 +11,7 @@ from estimator.api.endpoint import Asked, Endpoint
 from estimator.api.examples import WorkedExample
 from estimator.api.fields import MAX_TOKENS, WHOLE, ModelSlug, RequestBody, Tokens, TokensOrNone
 from estimator.engine.errors import MissingFigureError
+from estimator.engine.tokens.scripts import LONGEST_MEAN_WORD_CHARACTERS, mean_word_characters, unspaced_language
 from estimator.resolvers.facts import FactRow
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance, Resolved
@@ -30,7 +31,8 @@ class TokensRequest(RequestBody):
         default=None, description="Tokens of the prompt, where they are known; then only the window is checked."
     )
     language: Annotated[str, Field(min_length=2, max_length=35)] | None = Field(
-        default=None, description="BCP 47 tag of the language, such as en, es-MX or zh; en when not given."
+        default=None,
+        description="BCP 47 tag of the language, such as en, es-MX or zh; when not given ja, zh or th where the text is in such a script, else en.",
     )
     max_output_tokens: TokensOrNone = Field(default=0, description="Tokens kept for the answer.")
     context_window_tokens: Tokens | None = Field(
@@ -117,7 +119,7 @@ def answer_tokens(body: TokensRequest, asked: Asked) -> TokensAnswer:
     window, provenance = _window(body, asked)
     try:
         estimate = estimate_tokens(
-            language=body.language or "en",
+            language=_language(body),
             words=body.words,
             text=body.text,
             input_tokens=body.input_tokens,
@@ -129,7 +131,8 @@ def answer_tokens(body: TokensRequest, asked: Asked) -> TokensAnswer:
     except WordsNeedSpacesError:
         detail = _("This language is written without spaces between words; give the text.")
         raise ResolutionError([Issue(path=("words",), code="not_supported", detail=detail)]) from None
-    return _answer(body, asked, estimate, Resolved(provenance=provenance, assumptions=_assumptions(body)))
+    resolved = Resolved(provenance=provenance, assumptions=_assumptions(body), warnings=_warnings(body, estimate))
+    return _answer(body, asked, estimate, resolved)
 
 
 def _answer(body: TokensRequest, asked: Asked, estimate: TokenEstimate, resolved: Resolved) -> TokensAnswer:
@@ -170,7 +173,30 @@ def _assumptions(body: TokensRequest) -> tuple[str, ...]:
     if body.input_tokens is not None:
         return ()
     counted = _("No tokenizer file of a model is at hand: tokens are counted by the rule of the language.")
-    return (counted,) if body.language else (counted, _("Language not given: English."))
+    if body.language:
+        return (counted,)
+    language = _language(body)
+    if language == "en":
+        return counted, _("Language not given: English.")
+    return counted, _("Language not given: %(language)s by the script of the text.") % {"language": language}
+
+
+def _language(body: TokensRequest) -> str:
+    return body.language or (unspaced_language(body.text) if body.text else None) or "en"
+
+
+def _warnings(body: TokensRequest, estimate: TokenEstimate) -> tuple[str, ...]:
+    """A rule by words says nothing of runs that are none: scripts without spaces, codes, numbers."""
+    if not body.text or estimate.count is None or estimate.count.rule.unit != "words":
+        return ()
+    characters = mean_word_characters(body.text)
+    if characters <= LONGEST_MEAN_WORD_CHARACTERS:
+        return ()
+    text = _(
+        "The text has %(characters)d characters between spaces in the mean, which no prose of this language has: its "
+        "tokens are more than the rule counts, up to one a character."
+    )
+    return (text % {"characters": round(characters)},)
 
 
 def _check(body: TokensRequest) -> None:

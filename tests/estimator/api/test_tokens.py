@@ -76,6 +76,35 @@ def test_a_text_in_japanese_is_counted_by_character(ask):
     assert (method["unit"], method["units"], method["language"]) == ("characters", 7, "ja")
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("你好世界" * 100, "zh"),
+        ("人は自由に生まれた" * 50, "ja"),
+        ("มนุษย์ทุกคนเกิดมา" * 50, "th"),
+        ("GPU 的显存不足" * 60, "zh"),
+    ],
+)
+def test_a_text_without_spaces_is_counted_by_its_script(ask, text, language):
+    answer = ask(text=text).json()
+    assert answer["method"]["language"] == language
+    assert answer == ask(text=text, language=language).json() | {"assumptions": answer["assumptions"]}
+    assert any(language in assumption for assumption in answer["assumptions"])
+    assert answer["warnings"] == []
+
+
+def test_a_text_in_a_spaced_script_without_language_is_english(ask):
+    for text in ("hello world", "the sign 你好 means hello", "1 2 3"):
+        answer = ask(text=text).json()
+        assert (answer["method"]["language"], answer["warnings"]) == ("en", [])
+
+
+@pytest.mark.parametrize(("text", "language"), [("a" * 10_000, None), ("你好世界" * 100, "en"), ("9" * 200, "es")])
+def test_runs_that_are_no_words_are_warned_of(ask, text, language):
+    body = {"text": text} | ({"language": language} if language else {})
+    assert any("between spaces" in warning for warning in ask(**body).json()["warnings"])
+
+
 def test_an_answer_that_does_not_fit_leaves_a_negative_rest(ask):
     answer = ask(input_tokens=8000, max_output_tokens=193, context_window_tokens=8192).json()
     assert (answer["fits"], answer["remaining_tokens"]) == (False, -1)
