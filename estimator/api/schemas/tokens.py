@@ -33,8 +33,8 @@ class TokensRequest(RequestBody):
     language: Annotated[str, Field(min_length=2, max_length=35)] | None = Field(
         default=None,
         description=(
-            "BCP 47 tag of the language, such as en, es-MX or zh; when not given ja, zh or th where the text is in such "
-            "a script, else en."
+            "BCP 47 tag of the language, such as en, es-MX or zh; when not given ja, zh or th where the text is in "
+            "such a script, else en."
         ),
     )
     max_output_tokens: TokensOrNone = Field(default=0, description="Tokens kept for the answer.")
