@@ -118,7 +118,10 @@ def closed_columns(
     columns |= binding_columns(expected.parts, saturated)
     if mode in (WorkloadMode.OFFLINE, WorkloadMode.DECODE_STEP):
         alone = answer_time_s(bounds.ttft_s, bounds.tpot_s, load.output_tokens)
-        columns |= ceiling_columns(bounds, load, alone, expected.admitted / bounds.tpot_s, gpus=gpus)
+        least = bounds.tpot_s
+        if mode is WorkloadMode.OFFLINE:
+            least = bounds.busy_tpot_s(expected.admitted, load.output_tokens)
+        columns |= ceiling_columns(bounds, load, alone, expected.admitted / least, gpus=gpus)
         if mode is WorkloadMode.OFFLINE:
             return columns | _offline(expected, bounds, load, band, gpus=gpus)
         return columns | _one_step(columns["step_s"], expected, bounds, band, gpus=gpus)
@@ -205,8 +208,7 @@ def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
 
 def _offline(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
     """Maximum throughput: a queue that never empties, so that neither TTFT nor end-to-end time is a property of it."""
-    others = expected.admitted if expected.busy else 0.0
-    least = bounds.busy_tpot_s(others, load.output_tokens)
+    least = bounds.busy_tpot_s(expected.admitted, load.output_tokens)
     bound = expected.admitted / least
     middle = np.minimum(expected.tokens_per_s, bound)
     unsaid = np.full(np.shape(middle), np.nan)
