@@ -10,7 +10,7 @@ def test_no_offline_rate_is_above_the_products_of_its_prompts(ask, engine, outpu
     answer = ask(
         "throughput", {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "engine": engine, "workload": workload}
     )
-    # Products of the documents' profile count all parameters at every position; the ceiling is the same for all engines.
+    # The profile ideal counts all parameters at every position; the ceiling is the same for all engines.
     real = ask("throughput", {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "engine": "vllm", "workload": workload})
     most = 989.4e12 / real["prefill"]["flops"]
     assert answer["ceiling"]["requests_per_s"] <= most * 1.001
