@@ -1,6 +1,5 @@
 """CPU of every estimate endpoint: the view against one that does nothing, and the estimate inside it alone."""
 
-import time
 from collections.abc import Callable
 
 import orjson
@@ -14,6 +13,7 @@ from estimator.api.parsing import parse_body
 from estimator.api.urls import ENDPOINTS
 from estimator.resolvers.live import current_facts
 from tests.shipped_catalog import load_shipped_catalog
+from tests.timing import least_cpu_s
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db]
 # Limits of one estimate in process, validated body to result object, explain off.
@@ -49,13 +49,7 @@ def catalog(db: None) -> None:
 
 def best_us(work: Callable[[], object], *, loops: int = 20, rounds: int = 15) -> float:
     """Microseconds of CPU of one call, best of `rounds`."""
-    best = float("inf")
-    for _ in range(rounds):
-        began = time.process_time()
-        for _ in range(loops):
-            work()
-        best = min(best, (time.process_time() - began) / loops)
-    return best * 1e6
+    return least_cpu_s(work, times=rounds, loops=loops) * 1e6
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.slug)

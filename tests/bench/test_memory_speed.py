@@ -3,7 +3,6 @@
 Run by `make bench`; too dependent on the machine for CI, where the ratio to the yardstick would say more.
 """
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +15,7 @@ from estimator.resolvers.plan import Plan, ResolvedGpu, ResolvedModel
 from estimator.services.memory_fit import estimate_memory
 from estimator.validation import shipped
 from tests.engine.architecture.test_exact_answers import MODELS
+from tests.timing import least_cpu_s
 
 pytestmark = [pytest.mark.bench, pytest.mark.long]
 GIB = 2**30
@@ -24,13 +24,7 @@ READ_US, FIT_US = 350.0, 400.0
 
 def best_us(work: Callable[[], object], *, loops: int = 200, rounds: int = 5) -> float:
     """Microseconds of CPU of one call, best of `rounds`."""
-    best = float("inf")
-    for _ in range(rounds):
-        started = time.process_time()
-        for _ in range(loops):
-            work()
-        best = min(best, (time.process_time() - started) / loops)
-    return best * 1e6
+    return least_cpu_s(work, times=rounds, loops=loops) * 1e6
 
 
 def yardstick() -> int:

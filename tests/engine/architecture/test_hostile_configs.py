@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from estimator.engine.architecture import Architecture, known_model_types, read_config
 from estimator.engine.errors import EngineError, InvalidInputError, UnknownArchitectureError
 from tests.engine.architecture.test_exact_answers import MODELS
+from tests.timing import least_cpu_s
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
@@ -43,12 +43,14 @@ def test_kv_heads_must_divide_the_query_heads() -> None:
         read_config({**LLAMA, "num_key_value_heads": 5})
 
 
+def refused(config: dict[str, Any], match: str) -> None:
+    with pytest.raises(InvalidInputError, match=match):
+        read_config(config)
+
+
 def test_ten_million_layers_are_refused_at_once() -> None:
-    started = time.process_time()
     gemma = {**MODELS["gemma-3-1b-it"]["config"], "layer_types": ["full_attention"] * 10_000_000}
-    with pytest.raises(InvalidInputError, match="layer_types"):
-        read_config(gemma)
-    assert time.process_time() - started < 2.0
+    assert least_cpu_s(lambda: refused(gemma, "layer_types")) < 2.0
 
 
 def test_ten_thousand_nestings_are_refused_at_once() -> None:
@@ -60,26 +62,22 @@ def test_ten_thousand_nestings_are_refused_at_once() -> None:
 
 
 def test_a_megabyte_of_unknown_keys_is_no_matter() -> None:
-    started = time.process_time()
     stuffed = {**LLAMA, **{f"key_{index}": "x" * 80 for index in range(10_000)}}
     assert len(json.dumps(stuffed)) > 900_000
     assert read_config(stuffed) == read_config(LLAMA)
-    assert time.process_time() - started < 0.5
+    assert least_cpu_s(lambda: read_config(stuffed)) < 0.5
 
 
 def test_long_ignore_lists_are_read_or_refused_quickly() -> None:
-    started = time.process_time()
     settings_ = {"quant_method": "fp8", "modules_to_not_convert": [f"model.layers.{i}.mlp.*.x" for i in range(19_000)]}
-    with pytest.raises(InvalidInputError, match="unquantised"):
-        read_config({**LLAMA, "num_hidden_layers": 2000, "quantization_config": settings_})
-    assert time.process_time() - started < 2.0
+    config = {**LLAMA, "num_hidden_layers": 2000, "quantization_config": settings_}
+    assert least_cpu_s(lambda: refused(config, "unquantised")) < 2.0
 
 
 @pytest.mark.parametrize("pattern", ["re:(a*)*b", "re:(.*)*(.*)*x", "re:[", "re:" + "a?" * 60 + "a" * 60])
 def test_patterns_that_run_away_are_not_run(pattern: str) -> None:
-    started = time.process_time()
-    read_config({**LLAMA, "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": [pattern]}})
-    assert time.process_time() - started < 1.0
+    config = {**LLAMA, "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": [pattern]}}
+    assert least_cpu_s(lambda: read_config(config)) < 1.0
 
 
 @pytest.mark.parametrize(

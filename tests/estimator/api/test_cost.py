@@ -1,7 +1,6 @@
 """estimates/cost over REST: the public cases, what is refused, and the time it takes."""
 
 import csv
-import time
 from decimal import Decimal
 
 import orjson
@@ -13,6 +12,7 @@ from estimator.api.endpoint import Asked
 from estimator.api.parsing import parse_body
 from estimator.api.schemas import cost
 from estimator.resolvers.live import current_facts
+from tests.timing import least_cpu_s
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
 SONNET_45 = {
@@ -298,15 +298,8 @@ def test_an_estimate_takes_at_most_400_microseconds_of_cpu():
     body = parse_body(cost.CostRequest, raw, facts)
     asked = Asked(facts=facts, explain=False)
     cost.answer_cost(body, asked)
-    best = min(_cpu(lambda: cost.answer_cost(body, asked)) for _ in range(30))
+    best = least_cpu_s(lambda: cost.answer_cost(body, asked), times=30, loops=10)
     assert best <= 400e-6, best
-
-
-def _cpu(run):
-    start = time.process_time()
-    for _ in range(10):
-        run()
-    return (time.process_time() - start) / 10
 
 
 def test_the_arrivals_of_an_open_loop_are_a_load_not_the_yield(client):

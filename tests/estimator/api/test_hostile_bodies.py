@@ -2,7 +2,6 @@
 
 import copy
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from django.test import Client
 
 from estimator.api.urls import ENDPOINTS
+from tests.timing import least_cpu_s
 
 pytestmark = pytest.mark.django_db
 
@@ -46,10 +46,8 @@ HOSTILE = {
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
 def test_each_is_a_problem_of_the_caller_and_quick(client: Client, url: str, body: bytes):
     # Once before the clock: whoever asks first pays for building the facts.
-    client.post(url, body, content_type="application/json")
-    start = time.process_time()
     response = client.post(url, body, content_type="application/json")
-    assert time.process_time() - start < 1
+    assert least_cpu_s(lambda: client.post(url, body, content_type="application/json"), times=2) < 1
     assert response.status_code == 400, response.content[:300]
     problem = response.json()
     assert response["Content-Type"] == "application/problem+json"
@@ -108,11 +106,11 @@ def test_an_unknown_or_repeated_query_parameter_is_told_by_name(client: Client):
 
 
 def test_text_of_a_million_characters_is_counted_quickly_and_one_more_is_refused(client: Client):
-    start = time.process_time()
     text = "palabra " * 125_000
-    response = client.post(TOKENS, orjson.dumps({"text": text, "language": "es"}), content_type="application/json")
+    body = orjson.dumps({"text": text, "language": "es"})
+    response = client.post(TOKENS, body, content_type="application/json")
     assert response.json()["method"]["units"] == 125_000
-    assert time.process_time() - start < 1
+    assert least_cpu_s(lambda: client.post(TOKENS, body, content_type="application/json")) < 1
     response = client.post(
         TOKENS, orjson.dumps({"text": text + "x", "language": "es"}), content_type="application/json"
     )

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import time
 from typing import Annotated
 
 import pytest
@@ -18,6 +17,7 @@ from estimator.api.fields import WHOLE, GpuSlug, ModelSlug, Money, RequestBody, 
 from estimator.api.parsing import parse_body
 from estimator.resolvers.facts import StoredFacts
 from estimator.resolvers.issues import ResolutionError
+from tests.timing import least_cpu_s
 
 
 class Shape(RequestBody):
@@ -90,10 +90,9 @@ def test_infinity_in_a_free_form_part_is_malformed():
 
 
 def test_nesting_ten_thousand_deep_is_malformed_and_quick():
-    start = time.process_time()
-    assert faults("[" * 10_000 + "]" * 10_000) == [("", "malformed")]
-    assert faults('{"model":{"config":{"a":' + '{"a":' * 10_000 + "1" + "}" * 10_003) == [("", "malformed")]
-    assert time.process_time() - start < 1
+    for raw in ("[" * 10_000 + "]" * 10_000, '{"model":{"config":{"a":' + '{"a":' * 10_000 + "1" + "}" * 10_003):
+        assert faults(raw) == [("", "malformed")]
+        assert least_cpu_s(lambda raw=raw: faults(raw)) < 0.5
 
 
 def test_nesting_just_within_the_limit_is_read_or_refused_without_a_crash():
@@ -190,9 +189,8 @@ def test_at_most_a_hundred_faults_are_told():
 
 def test_a_long_list_of_unknown_slugs_is_answered_quickly():
     raw = '{"model": "llama-3.1-8b", "gpus": [' + ",".join(['"' + "x" * 100 + '"'] * 2000) + "]}"
-    start = time.process_time()
     assert len(faults(raw)) == 100
-    assert time.process_time() - start < 1
+    assert least_cpu_s(lambda: faults(raw)) < 1
 
 
 def test_a_field_of_the_body_that_looks_like_a_tag_keeps_its_name():

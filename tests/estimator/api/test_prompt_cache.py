@@ -1,7 +1,6 @@
 """estimates/prompt-cache over REST: the published examples, providers' rules and what is refused."""
 
 import csv
-import time
 from decimal import Decimal
 
 import orjson
@@ -12,6 +11,7 @@ from estimator.api.parsing import parse_body
 from estimator.api.schemas import prompt_cache
 from estimator.resolvers.live import current_facts
 from tests.shared_data import shared_dir
+from tests.timing import least_cpu_s
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
 LENGTHS = {"prefix_tokens": 20000, "suffix_tokens": 1000, "output_tokens": 500}
@@ -252,15 +252,8 @@ def test_an_estimate_takes_at_most_400_microseconds_of_cpu():
     body = parse_body(prompt_cache.PromptCacheRequest, orjson.dumps(raw), facts)
     asked = Asked(facts=facts, explain=False)
     prompt_cache.answer_prompt_cache(body, asked)
-    best = min(_cpu(lambda: prompt_cache.answer_prompt_cache(body, asked)) for _ in range(30))
+    best = least_cpu_s(lambda: prompt_cache.answer_prompt_cache(body, asked), times=30, loops=10)
     assert best <= 400e-6, best
-
-
-def _cpu(run):
-    start = time.process_time()
-    for _ in range(10):
-        run()
-    return (time.process_time() - start) / 10
 
 
 def test_free_writes_and_free_reads_pay_from_the_first_request(ask):
