@@ -5,7 +5,6 @@ from typing import Any
 
 from django.conf import settings
 
-RECONCILE_S = 10
 MAX_ATTEMPTS = 5
 WORK_BUDGET_S = 20
 ORPHAN_AGE_S = 24 * 3600

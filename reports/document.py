@@ -9,7 +9,6 @@ from estimator.services.sweep_columns import COLUMN_BY_NAME, COLUMNS
 from reports.models import ReportVersion
 
 SCHEMA_ID = "urn:aforo:report:1"
-NOT_COUNTED = 1_048_576
 
 
 def head(version: ReportVersion) -> dict[str, Any]:

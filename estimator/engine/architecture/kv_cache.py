@@ -25,7 +25,6 @@ KV_ELEMENT_BYTES: dict[str, Fraction] = {
     "q4_1": Fraction(20, 32),
     "q4_0": Fraction(18, 32),
 }
-BF16_BYTES = Fraction(2)
 
 
 def kv_element_bytes(kv_format: str) -> Fraction:

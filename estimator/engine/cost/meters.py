@@ -15,7 +15,6 @@ from typing import Final
 from estimator.engine.errors import InvalidInputError
 
 TOKEN: Final = "token"  # noqa: S105  a counted unit, not a secret
-MODALITIES: Final = ("audio", "image", "video", "text")
 # Names of the write meters by time to live (design 02); any other lifetime is written in seconds.
 _TTL_NAMES: Final = {300: "5m", 3600: "1h"}
 _TTL_SECONDS: Final = {name: ttl for ttl, name in _TTL_NAMES.items()}

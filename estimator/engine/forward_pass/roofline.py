@@ -4,7 +4,7 @@
 `ideal` is the same function with a share of the peak and, like the source documents, all parameters in both terms.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import inf, log1p
 from typing import Any
 
@@ -73,9 +73,6 @@ class Floor:
     decode_attention_s: tuple[Any, ...]
     prefill_attention_s: tuple[Any, ...]
     attention_dp: Any
-
-
-FLOOR_SLOTS = tuple(f.name for f in fields(Floor))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
