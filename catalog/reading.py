@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog.canonical import sha256_of
-from estimator.engine import architecture as reader
+from estimator.engine.model.parameters import parameter_totals
+from estimator.engine.model.serialise import to_dict
+from estimator.engine.reading.reader import read_config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +35,11 @@ def read_model(config: Mapping[str, Any], *, generic: bool = False) -> ReadModel
         UnknownArchitectureError: no rules for its `model_type`, with the nearest known ones.
         InvalidInputError: a value is missing or out of range.
     """
-    read = reader.read_config(config, generic=generic)
-    totals = reader.parameter_totals(read)
+    read = read_config(config, generic=generic)
+    totals = parameter_totals(read)
     return ReadModel(
         family=read.family,
-        architecture=reader.to_dict(read),
+        architecture=to_dict(read),
         config_sha256=sha256_of(config),
         total_parameters=totals.total,
         active_parameters=totals.active,

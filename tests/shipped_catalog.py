@@ -23,7 +23,9 @@ _CACHE = ROOT / "var" / "test-catalog"
 # Whatever decides what the rows are.
 _SOURCES = (
     "catalog/**/*.*",
-    "estimator/engine/architecture/**/*.py",
+    "estimator/engine/model/**/*.py",
+    "estimator/engine/formats/**/*.py",
+    "estimator/engine/reading/**/*.*",
     "requirements/base.txt",
     "config/**/migrations/*.py",
 )

@@ -8,14 +8,11 @@ from django.utils.translation import gettext as _
 
 from catalog.canonical import sha256_of
 from catalog.spelling import near_matches
-from estimator.engine.architecture import (
-    architecture_from_shape,
-    from_dict,
-    override_cache,
-    parameter_totals,
-    read_config,
-)
 from estimator.engine.errors import EngineError, UnknownArchitectureError
+from estimator.engine.model.parameters import parameter_totals
+from estimator.engine.model.serialise import from_dict
+from estimator.engine.reading.inline import architecture_from_shape, override_cache
+from estimator.engine.reading.reader import read_config
 from estimator.resolvers.choices import ModelChoice, ModelOverride, ModelShape
 from estimator.resolvers.collect import unknown_slug
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError

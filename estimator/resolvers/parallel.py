@@ -2,9 +2,8 @@
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.architecture import Architecture
-from estimator.engine.architecture.kv_cache import attention_splits_over, splits_over
-from estimator.engine.architecture.spec import Attention
+from estimator.engine.model.cache import attention_splits_over, splits_over
+from estimator.engine.model.spec import Architecture, Attention
 from estimator.engine.specs import Parallelism
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.plan import ResolvedGpu

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from estimator.engine.architecture import Architecture, ParameterTotals
+from estimator.engine.model.parameters import ParameterTotals
+from estimator.engine.model.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides, Power, ServiceLevel, Speculative
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision, Workload
 

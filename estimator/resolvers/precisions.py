@@ -4,9 +4,9 @@ import re
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.architecture.gguf_mixes import GGUF_MIXES
-from estimator.engine.architecture.spec import Architecture
+from estimator.engine.formats.gguf_mixes import GGUF_MIXES
 from estimator.engine.memory.weights import own_weight_format, same_family
+from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import EngineProfile, Precision
 from estimator.resolvers.choices import PrecisionChoice
 from estimator.resolvers.collect import Collector

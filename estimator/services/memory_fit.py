@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from estimator.engine.architecture.kv_cache import KvLayout, kv_layout, whole_bytes
-from estimator.engine.architecture.parameters import ParameterTotals
 from estimator.engine.explain import Step
 from estimator.engine.memory.fit import MemoryFit, memory_fit
 from estimator.engine.memory.ledger import MemoryPlan
@@ -18,6 +16,8 @@ from estimator.engine.memory.suggestions import (
     suggestions,
 )
 from estimator.engine.memory.weights import fold
+from estimator.engine.model.cache import KvLayout, kv_layout, whole_bytes
+from estimator.engine.model.parameters import ParameterTotals
 from estimator.resolvers.plan import Plan
 from estimator.services.memory_explain import explain_fit
 from estimator.services.memory_plan import load_of, memory_plan

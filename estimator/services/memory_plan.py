@@ -2,12 +2,12 @@
 
 from math import ceil
 
-from estimator.engine.architecture.kv_cache import attention_elements, kv_element_bytes
-from estimator.engine.architecture.spec import Architecture
 from estimator.engine.memory.kv_allocation import kv_allocation
 from estimator.engine.memory.ledger import MemoryPlan
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.weights import fold, rank_weights
+from estimator.engine.model.cache import attention_elements, kv_element_bytes
+from estimator.engine.model.spec import Architecture
 from estimator.resolvers.plan import Plan
 
 DEFAULT_TOKENS = 4096

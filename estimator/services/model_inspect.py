@@ -7,20 +7,20 @@ from typing import Any
 
 from catalog.canonical import canonical_json
 from catalog.services.model_import import MAX_CONFIG_BYTES
-from estimator.engine.architecture import (
-    Architecture,
-    KvCacheSummary,
-    ParameterTotals,
-    kv_cache_summary,
-    parameter_totals,
-    read_config,
-)
-from estimator.engine.architecture.kv_cache import attention_elements, index_elements, kv_element_bytes, whole_bytes
-from estimator.engine.architecture.parameters import layer_parameters
-from estimator.engine.architecture.spec import LayerGroup
 from estimator.engine.errors import InvalidInputError, UnknownArchitectureError
 from estimator.engine.explain import Step
 from estimator.engine.memory.weights import fold, own_weight_format, rank_weights
+from estimator.engine.model.cache import (
+    KvCacheSummary,
+    attention_elements,
+    index_elements,
+    kv_cache_summary,
+    kv_element_bytes,
+    whole_bytes,
+)
+from estimator.engine.model.parameters import ParameterTotals, layer_parameters, parameter_totals
+from estimator.engine.model.spec import Architecture, LayerGroup
+from estimator.engine.reading.reader import read_config
 from estimator.engine.specs import Parallelism, Precision
 from estimator.resolvers.choices import PrecisionChoice
 from estimator.resolvers.precisions import resolve_precision

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from estimator.engine.architecture import Architecture, kv_cache_summary, parameter_totals
+from estimator.engine.model.cache import kv_cache_summary
+from estimator.engine.model.parameters import parameter_totals
+from estimator.engine.model.spec import Architecture
 from estimator.validation import shipped
 
 _FILE = Path(__file__).parent / "data" / "exact_answers.csv"

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import yaml
 
-from estimator.engine.architecture.spec import Architecture
 from estimator.engine.memory.fit import MemoryFit, memory_fit
 from estimator.engine.memory.ledger import MemoryPlan, rank_memory
 from estimator.engine.memory.policy import GIB
+from estimator.engine.model.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import EngineProfile, Parallelism, Precision
 

@@ -15,7 +15,7 @@ from catalog import data_files
 from catalog.fact_builders import engine_row_facts, gpu_row_facts
 from catalog.models import EngineProfile as EngineRow
 from catalog.models import Gpu as GpuRow
-from estimator.engine.architecture.spec import Architecture
+from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.resolvers.choices import GpuChoice, ModelChoice, PlanChoice
 from estimator.resolvers.engines import resolve_engine

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from estimator.engine.architecture.spec import (
+from estimator.engine.memory.policy import MemoryPolicy
+from estimator.engine.model.spec import (
     Architecture,
     Attention,
     AttentionKind,
@@ -13,7 +14,6 @@ from estimator.engine.architecture.spec import (
     RecurrentState,
     StateKind,
 )
-from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.specs import EngineProfile, Gpu, IdealConstants, LlamaCppConstants, ServingConstants
 
 H100 = Gpu(

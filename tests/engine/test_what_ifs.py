@@ -5,8 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from estimator.engine.architecture import override_cache
 from estimator.engine.codes import MODE_CODES
+from estimator.engine.reading.inline import override_cache
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
 from estimator.engine.speculation.cost import reversal_sequences, speculate
 from estimator.engine.speculation.gain import implied_acceptance_rate, speed_up, tokens_per_pass

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimator.engine.architecture.parameters import parameter_totals
-from estimator.engine.architecture.spec import Architecture, Attention, AttentionKind
+from estimator.engine.model.parameters import parameter_totals
+from estimator.engine.model.spec import Architecture, Attention, AttentionKind
 
 Floats = npt.NDArray[np.float64]
 Number = float | Floats

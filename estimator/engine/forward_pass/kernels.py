@@ -6,9 +6,8 @@ from dataclasses import dataclass, fields, replace
 from math import log2
 from typing import TypeVar
 
-from estimator.engine.architecture.kv_cache import kv_element_bytes
-from estimator.engine.architecture.quantisation import GGUF_FORMATS, weight_coding
 from estimator.engine.errors import InvalidInputError, MissingFigureError
+from estimator.engine.formats.quantisation import GGUF_FORMATS, weight_coding
 from estimator.engine.forward_pass.kernel_tables import (
     ATTENTION_ROWS,
     BYTES_PER_WEIGHT,
@@ -23,6 +22,7 @@ from estimator.engine.forward_pass.kernel_tables import (
     Factors,
     KernelRow,
 )
+from estimator.engine.model.cache import kv_element_bytes
 from estimator.engine.specs import Gpu
 
 RowT = TypeVar("RowT", KernelRow, AttentionRow)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from estimator.engine.architecture.spec import Architecture
 from estimator.engine.forward_pass.flops import active_parameters
 from estimator.engine.forward_pass.kernel_tables import GEMM_ROWS, NEAREST_FAMILY
 from estimator.engine.forward_pass.kernels import sixteen_bit_peak, weight_format
 from estimator.engine.forward_pass.traffic import RankLayout
+from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import Gpu, LlamaCppConstants, Precision
 
 # File types below 8 bits keep the head in q6_k.

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from estimator.engine.architecture.spec import Architecture
 from estimator.engine.forward_pass.flops import active_parameters, attended_pairs
 from estimator.engine.forward_pass.kernels import weight_format
 from estimator.engine.forward_pass.traffic import CacheGroup, ExpertGroup, Gemm, RankLayout
+from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import Gpu, Parallelism, Precision
 
 Floats = npt.NDArray[np.float64]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from estimator.engine.architecture.spec import Architecture, Attention, AttentionKind, FeedForward, LayerGroup
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.forward_pass.flops import attention_flops_per_token, read_window_tokens
 from estimator.engine.forward_pass.kernels import WeightFormat, cache_bytes_per_element, weight_format
+from estimator.engine.model.spec import Architecture, Attention, AttentionKind, FeedForward, LayerGroup
 from estimator.engine.specs import Gpu, Parallelism, Precision
 
 _LATENT = (AttentionKind.LATENT, AttentionKind.SPARSE_LATENT)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from estimator.engine.architecture.kv_cache import kv_layout
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.weights import FoldedArchitecture
+from estimator.engine.model.cache import kv_layout
 
 UNLIMITED_TOKENS = 1 << 40
 

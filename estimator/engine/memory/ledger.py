@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.engine.architecture.spec import Architecture, Component
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.kv_allocation import KvAllocation, kv_allocation
 from estimator.engine.memory.policy import MemoryPolicy
@@ -19,6 +18,7 @@ from estimator.engine.memory.weights import (
     fold,
     rank_weights,
 )
+from estimator.engine.model.spec import Architecture, Component
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import Parallelism, Precision
 

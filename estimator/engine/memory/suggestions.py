@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from estimator.engine.architecture.kv_cache import attention_elements, kv_element_bytes, splits_over
-from estimator.engine.architecture.spec import Architecture, AttentionKind
 from estimator.engine.memory.fit import MemoryFit, longest_context, memory_fit, shortfall_bytes
 from estimator.engine.memory.ledger import MemoryPlan
 from estimator.engine.memory.weights import fold, same_family
+from estimator.engine.model.cache import attention_elements, kv_element_bytes, splits_over
+from estimator.engine.model.spec import Architecture, AttentionKind
 from estimator.engine.specs import Parallelism
 
 _KV_STEPS = ("fp8", "int4", "q8_0", "q4_0")

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from estimator.engine.architecture.checkpoint_codings import coding_family
-from estimator.engine.architecture.gguf_mixes import GGUF_MIXES
-from estimator.engine.architecture.gguf_sizes import GgufBits, gguf_bits
-from estimator.engine.architecture.parameters import group_copies, layer_parameters, parameter_totals
-from estimator.engine.architecture.quantisation import MatrixTotals, stored_bits, weight_coding
-from estimator.engine.architecture.spec import Architecture, Component, LayerGroup, Split
+from estimator.engine.formats.checkpoint_codings import coding_family
+from estimator.engine.formats.gguf_mixes import GGUF_MIXES
+from estimator.engine.formats.gguf_sizes import GgufBits, gguf_bits
+from estimator.engine.formats.quantisation import MatrixTotals, stored_bits, weight_coding
 from estimator.engine.memory.stages import stage_span
+from estimator.engine.model.parameters import group_copies, layer_parameters, parameter_totals
+from estimator.engine.model.spec import Architecture, Component, LayerGroup, Split
 from estimator.engine.specs import Parallelism, Precision
 
 SIXTEEN_BITS = Fraction(16)

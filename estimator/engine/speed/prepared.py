@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from estimator.engine.architecture.spec import Architecture
 from estimator.engine.errors import InvalidInputError, MissingFigureError
 from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp, fold_llama_cpp
@@ -12,6 +11,7 @@ from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, ideal_f
 from estimator.engine.forward_pass.traffic import RankLayout, rank_layout, without_uniform_window
 from estimator.engine.memory.ledger import MemoryPlan, batched_tokens_of
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
+from estimator.engine.model.spec import Architecture
 from estimator.engine.serving.capacity import MEAN_SHARE_OF_OUTPUT, Limits
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.engine.speed.bands import Band, llama_cpp_band, no_band, serving_band

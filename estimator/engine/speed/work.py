@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from estimator.engine.architecture.spec import Architecture
 from estimator.engine.forward_pass.flops import (
     active_parameters,
     attended_pairs,
@@ -11,6 +10,7 @@ from estimator.engine.forward_pass.flops import (
 )
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, floor_prefill_memory_s, ideal_floor, step_floor
 from estimator.engine.forward_pass.traffic import rank_layout
+from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import Parallelism
 from estimator.engine.speed.prepared import PreparedKey
 

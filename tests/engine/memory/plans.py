@@ -6,12 +6,13 @@ from typing import Any
 
 import yaml
 
-from estimator.engine.architecture import Architecture, read_config
 from estimator.engine.memory.ledger import MemoryPlan, RankMemory
 from estimator.engine.memory.policy import GIB, MemoryPolicy
+from estimator.engine.model.spec import Architecture
 from estimator.engine.options import MemoryOverrides
+from estimator.engine.reading.reader import read_config
 from estimator.engine.specs import Parallelism, Precision
-from tests.engine.architecture.test_exact_answers import MODELS
+from tests.engine.reading.test_exact_answers import MODELS
 
 ROOT = Path(__file__).parents[3]
 

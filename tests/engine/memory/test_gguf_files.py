@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from estimator.engine.architecture import parameter_totals
-from estimator.engine.architecture.gguf_mixes import GGML_TENSOR_BITS, GGUF_MIXES, stored_type
-from estimator.engine.architecture.quantisation import GGUF_FORMATS
+from estimator.engine.formats.gguf_mixes import GGML_TENSOR_BITS, GGUF_MIXES, stored_type
+from estimator.engine.formats.quantisation import GGUF_FORMATS
 from estimator.engine.memory.weights import fold, rank_weights
+from estimator.engine.model.parameters import parameter_totals
 from estimator.engine.specs import Parallelism, Precision
 from tests.engine.memory.plans import model
 

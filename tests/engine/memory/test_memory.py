@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimator.engine.architecture import architecture_from_shape
 from estimator.engine.memory.fit import memory_fit
 from estimator.engine.memory.ledger import MemoryPlan, ledger_columns, rank_memory
 from estimator.engine.memory.policy import GIB
 from estimator.engine.memory.replica_cache import replica_cache
 from estimator.engine.memory.suggestions import GpuChoice, alternatives, suggestions
 from estimator.engine.options import Lora, MemoryOverrides
+from estimator.engine.reading.inline import architecture_from_shape
 from estimator.engine.specs import Parallelism, Precision
-from tests.engine.architecture.test_exact_answers import MODELS
 from tests.engine.memory.plans import budget_gib, model, plan, policies
+from tests.engine.reading.test_exact_answers import MODELS
 
 LLAMA, QWEN, QWEN3, BIG = "llama-3.1-8b-instruct", "qwen2.5-7b-instruct", "qwen3-8b", "llama-3.3-70b-instruct"
 

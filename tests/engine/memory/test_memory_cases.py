@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator.engine.architecture.kv_cache import kv_element_bytes
+from estimator.engine.model.cache import kv_element_bytes
 from estimator.validation import shipped
 from estimator.validation.memory_rows import score_memory
 

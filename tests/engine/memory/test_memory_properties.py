@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator.engine.architecture import Architecture, architecture_from_shape
 from estimator.engine.memory.fit import memory_fit
 from estimator.engine.memory.ledger import MemoryPlan, rank_memory
+from estimator.engine.model.spec import Architecture
+from estimator.engine.reading.inline import architecture_from_shape
 from estimator.engine.specs import Precision
-from tests.engine.architecture.test_exact_answers import MODELS
 from tests.engine.memory.plans import model, plan, policies
+from tests.engine.reading.test_exact_answers import MODELS
 
 dense = st.builds(
     lambda layers, kv, group, width: architecture_from_shape(

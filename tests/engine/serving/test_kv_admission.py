@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from estimator.engine.architecture.parameters import parameter_totals
 from estimator.engine.codes import MODE_CODES, Reason
 from estimator.engine.memory.policy import MemoryPolicy
+from estimator.engine.model.parameters import parameter_totals
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision, ServingConstants, WorkloadMode
 from estimator.engine.speed.prepared import Key, prepare
 from estimator.engine.speed.sweep import Rows, Sweep

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import yaml
 
-from estimator.engine.architecture import read_config
 from estimator.engine.codes import MODE_CODES, Reason
+from estimator.engine.reading.reader import read_config
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
 from estimator.engine.speed.prepared import Basis, Key, prepare
 from estimator.engine.speed.sweep import Rows, Sweep

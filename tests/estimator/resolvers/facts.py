@@ -1,6 +1,7 @@
 """Facts in memory for tests of the resolver: no database."""
 
-from estimator.engine.architecture import architecture_from_shape, to_dict
+from estimator.engine.model.serialise import to_dict
+from estimator.engine.reading.inline import architecture_from_shape
 from estimator.resolvers import StoredFacts
 
 

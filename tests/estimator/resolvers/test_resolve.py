@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from estimator.engine.architecture import kv_cache_summary
 from estimator.engine.errors import InvalidInputError, MissingFigureError, UnknownArchitectureError
+from estimator.engine.model.cache import kv_cache_summary
 from estimator.engine.options import Speculative
 from estimator.engine.specs import Parallelism, Precision, WorkloadMode
 from estimator.resolvers import (

@@ -1,0 +1,1 @@
+"""How weights are stored: codings by name, quantised checkpoints and what their configs say, mixes of GGUF files."""

@@ -1,0 +1,1 @@
+"""From a config.json, or a few figures, to a model."""
