@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.text import slugify
 
-from estimator.services.sweep_columns import COLUMN_BY_NAME, COLUMNS
+from estimator.estimates.sweep.columns import COLUMN_BY_NAME, COLUMNS
 from reports.models import ReportVersion
 
 SCHEMA_ID = "urn:aforo:report:1"

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from catalog.spelling import near_matches
-from estimator.api.fields import TAG_PREFIX
+from estimator.question.fields import TAG_PREFIX
 from estimator.resolvers.facts import Facts, Kind
 from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode
 

@@ -13,14 +13,14 @@ from catalog.api.query import refuse_parameters
 from catalog.api.row_faults import row_faults
 from catalog.models import LanguageModel
 from catalog.services.model_import import import_model
-from estimator.api.endpoint import EstimateView, problem_of, render
 from estimator.api.openapi import documented
 from estimator.api.parsing import parse_body
-from estimator.api.schemas import model_inspect
+from estimator.api.view import EstimateView, problem_of, render
+from estimator.estimates.inspect import answer as model_inspect
+from estimator.estimates.inspect.compute import inspect_config
 from estimator.resolvers import PrecisionChoice
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
-from estimator.services.model_inspect import inspect_config
 
 MODEL_ENDPOINTS = (model_inspect.ENDPOINT,)
 

@@ -10,8 +10,9 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 from pydantic import BaseModel
 
 from catalog.api.problem_schema import problem_responses
-from estimator.api.endpoint import Endpoint, EstimateQuery, EstimateView
-from estimator.api.examples import example_path
+from estimator.api.view import EstimateQuery, EstimateView
+from estimator.estimates.endpoint import Endpoint
+from estimator.estimates.examples import example_path
 
 REF_PREFIX = "#/components/schemas/"
 REQUEST_SUFFIX = "Request"

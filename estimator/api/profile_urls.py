@@ -15,13 +15,13 @@ from catalog.api.query import refuse_parameters
 from catalog.api.row_faults import row_faults
 from catalog.models import EngineProfile
 from catalog.services.engine_profiles import new_version
-from estimator.api.endpoint import RawJsonParser, problem_of, render
 from estimator.api.parsing import parse_body
-from estimator.api.schemas.calibrate import CalibrateAnswer, CalibrateRequest, FitErrorPart
+from estimator.api.view import RawJsonParser, problem_of, render
 from estimator.engine.calibration.bench_file import BenchRun, read_bench_run
+from estimator.estimates.calibrate.answer import CalibrateAnswer, CalibrateRequest, FitErrorPart
+from estimator.estimates.calibrate.compute import calibrate_plan, evidence_of, fit_error_of
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
-from estimator.services.calibration import calibrate_plan, evidence_of, fit_error_of
 
 
 class CalibrateView(APIView):

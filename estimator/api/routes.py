@@ -4,8 +4,9 @@ from typing import Any
 
 from django.urls import URLPattern, path
 
-from estimator.api.endpoint import Endpoint, EstimateView
 from estimator.api.openapi import documented
+from estimator.api.view import EstimateView
+from estimator.estimates.endpoint import Endpoint
 
 
 def route(endpoint: Endpoint[Any, Any]) -> URLPattern:

@@ -1,7 +1,13 @@
 """Addresses of the estimates: one line an endpoint."""
 
 from estimator.api.routes import route
-from estimator.api.schemas import break_even, cost, memory_fit, prompt_cache, sizing, throughput, tokens
+from estimator.estimates.break_even import answer as break_even
+from estimator.estimates.cost import answer as cost
+from estimator.estimates.memory_fit import answer as memory_fit
+from estimator.estimates.prompt_cache import answer as prompt_cache
+from estimator.estimates.sizing import answer as sizing
+from estimator.estimates.throughput import answer as throughput
+from estimator.estimates.tokens import answer as tokens
 
 ENDPOINTS = (
     memory_fit.ENDPOINT,

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
+from estimator.engine.specs import WorkloadMode
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryOverrides:
@@ -28,6 +30,7 @@ class BandSide(StrEnum):
 
 
 TARGETS = ("ttft_s", "tpot_s", "e2e_s")
+OPEN_PERCENTILE = 95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,10 @@ class ServiceLevel:
     e2e_s: float | None = None
     percentile: int | None = None
     band_side: BandSide = BandSide.CONSERVATIVE
+
+    def percentile_in(self, mode: WorkloadMode) -> int:
+        """Share of requests that must meet the targets, percent: the one asked for, 95 in open loop, else 50."""
+        return self.percentile or (OPEN_PERCENTILE if mode is WorkloadMode.OPEN_LOOP else 50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

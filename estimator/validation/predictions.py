@@ -21,9 +21,9 @@ from estimator.engine.specs import EngineProfile, Precision, Workload, WorkloadM
 from estimator.engine.speed.bands import model_class
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Rows, Sweep
+from estimator.estimates.memory_fit.load import memory_plan
+from estimator.estimates.throughput.setting import prepared_key
 from estimator.resolvers.issues import ResolutionError
-from estimator.services.memory_plan import memory_plan
-from estimator.services.throughput_plan import prepared_key
 from estimator.validation import shipped
 from estimator.validation.plain_roofline import plain_figure
 from estimator.validation.rows import Measurement, Metric

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from estimator.api.answers import ResponsePart
+from estimator.estimates.answers import ResponsePart
 
 StateName = Literal["queued", "running", "complete", "failed", "cancelled"]
 FormatName = Literal["csv", "json", "xlsx", "parquet", "html"]

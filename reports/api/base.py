@@ -16,8 +16,8 @@ from rest_framework.views import APIView
 
 from catalog.api.problems import FieldError, IdempotencyKeyReused, InvalidRequest, NotFound, PreconditionFailed
 from catalog.api.query import Query, parse_query, refuse_parameters
-from estimator.api.endpoint import RawJsonParser, problem_of
 from estimator.api.parsing import parse_body
+from estimator.api.view import RawJsonParser, problem_of
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from reports.models import Report, ReportVersion

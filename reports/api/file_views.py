@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.api.problems import Conflict, FieldError, InvalidRequest
-from estimator.services.sweep_columns import COLUMN_BY_NAME
+from estimator.estimates.sweep.columns import COLUMN_BY_NAME
 from reports.api.base import ReportsView, not_modified
 from reports.api.documented import documented
 from reports.api.paging import offset, paged

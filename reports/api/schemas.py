@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from estimator.api.fields import (
+from estimator.question.fields import (
     SMALLEST,
     WHOLE,
     BytesOrNone,
@@ -19,9 +19,9 @@ from estimator.api.fields import (
     by_key,
     tag,
 )
-from estimator.api.schemas.gpu_part import GpuPart
-from estimator.api.schemas.load_parts import LoraPart, ModeName
-from estimator.api.schemas.model_part import ModelPart
+from estimator.question.gpu import GpuPart
+from estimator.question.load import LoraPart, ModeName
+from estimator.question.model import ModelPart
 
 MAX_LIST = 200
 MAX_BATCHES = 4096

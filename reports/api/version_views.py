@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from catalog.api.problems import Conflict, NotFound
 from catalog.api.query import PageQuery
-from estimator.api.fields import RequestBody
+from estimator.question.fields import RequestBody
 from reports import selectors
 from reports.api import schemas
 from reports.api.base import ReportsView, with_etag

@@ -2,7 +2,7 @@
 
 import duckdb
 
-from estimator.services.sweep_columns import COLUMNS, ColumnKind
+from estimator.estimates.sweep.columns import COLUMNS, ColumnKind
 
 # A spreadsheet takes text that starts so for a formula; numbers stay numbers and are not touched.
 _FORMULA_START = r"^[=+\-@\t\r\n]"

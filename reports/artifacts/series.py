@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from estimator.services.sweep_columns import SETTING_COLUMNS
+from estimator.estimates.sweep.columns import SETTING_COLUMNS
 from reports.artifacts.words import split_words
 from reports.rows import reading, tables
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from xlsxwriter.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
-from estimator.services.sweep_columns import COLUMNS, KEY_COLUMNS, ColumnKind
+from estimator.estimates.sweep.columns import COLUMNS, KEY_COLUMNS, ColumnKind
 from reports import document
 from reports.artifacts.selection import neutral
 from reports.artifacts.series import chart_series

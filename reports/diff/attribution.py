@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from estimator.engine.version import ESTIMATOR_VERSION
+from estimator.estimates.sweep import compute as sweeps
+from estimator.estimates.sweep.columns import TextValues
+from estimator.estimates.sweep.loads import UP_TO_FIT, Loads
 from estimator.resolvers.issues import ResolutionError
-from estimator.services import sweeps
-from estimator.services.sweep_columns import TextValues
-from estimator.services.sweep_workloads import UP_TO_FIT, Loads
 from reports.diff.causes import PRICE, RowCause
 from reports.models import ReportVersion
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from estimator.services.sweep_columns import COLUMN_BY_NAME, COLUMNS, ColumnKind
+from estimator.estimates.sweep.columns import COLUMN_BY_NAME, COLUMNS, ColumnKind
 from reports.rows import tables
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from estimator.services.sweep_columns import COLUMN_BY_NAME, COST_COLUMNS, TextValues
-from estimator.services.sweep_costs import cost_columns
+from estimator.estimates.sweep.columns import COLUMN_BY_NAME, COST_COLUMNS, TextValues
+from estimator.estimates.sweep.costs import cost_columns
 from reports.errors import ReportError
 from reports.models import ReportChunk, ReportVersion
 from reports.rows import tables

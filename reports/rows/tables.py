@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from estimator.services.sweep_columns import COLUMN_BY_NAME, COLUMNS, Column, ColumnKind, Rows, TextValues
+from estimator.estimates.sweep.columns import COLUMN_BY_NAME, COLUMNS, Column, ColumnKind, Rows, TextValues
 from reports import canonical, conf
 
 _CODE = "__code"

@@ -5,14 +5,14 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from estimator.engine.options import OPEN_PERCENTILE
 from estimator.engine.version import ESTIMATOR_VERSION
+from estimator.estimates.sweep import compute as sweeps
+from estimator.estimates.sweep.axes import Axes, warnings_of
+from estimator.estimates.sweep.entries import label_of
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.live import current_facts
-from estimator.services import sweeps
-from estimator.services.sweep_axes import Axes, warnings_of
-from estimator.services.sweep_entries import label_of
-from estimator.services.throughput_targets import OPEN_PERCENTILE
 from reports import conf
 from reports.choices import VersionKind
 from reports.models import ReportVersion

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from estimator.engine.errors import EngineError
 from estimator.engine.version import ESTIMATOR_VERSION
+from estimator.estimates.sweep import compute as sweeps
 from estimator.resolvers.issues import ResolutionError
-from estimator.services import sweeps
 from reports import conf
 from reports.artifacts import build
 from reports.choices import VersionKind

@@ -8,9 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from estimator.api.endpoint import Asked, Endpoint, EstimateView, RawJsonParser
 from estimator.api.parsing import parse_body
 from estimator.api.urls import ENDPOINTS
+from estimator.api.view import EstimateView, RawJsonParser
+from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.resolvers.live import current_facts
 from tests.shipped_catalog import load_shipped_catalog
 from tests.timing import least_cpu_s

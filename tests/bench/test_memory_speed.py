@@ -12,8 +12,8 @@ from estimator.engine.model.parameters import parameter_totals
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.reading.reader import read_config
 from estimator.engine.specs import Gpu, Parallelism, Precision, Workload
+from estimator.estimates.memory_fit.compute import estimate_memory
 from estimator.resolvers.plan import Plan, ResolvedGpu, ResolvedModel
-from estimator.services.memory_fit import estimate_memory
 from estimator.validation import shipped
 from tests.engine.reading.test_exact_answers import MODELS
 from tests.timing import least_cpu_s

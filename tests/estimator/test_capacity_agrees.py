@@ -20,14 +20,14 @@ from estimator.engine.codes import Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.options import MemoryOverrides, ServiceLevel
 from estimator.engine.specs import Parallelism, Precision, WorkloadMode
+from estimator.estimates.memory_fit.compute import estimate_memory
+from estimator.estimates.sizing.compute import Candidate, Demand, size
+from estimator.estimates.sweep.compute import load, snapshot_of
+from estimator.estimates.throughput.compute import estimate_throughput
+from estimator.estimates.throughput.figures import METRICS
 from estimator.resolvers.choices import GpuChoice, ModelChoice, PlanChoice, WorkloadChoice
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.resolve import resolve_plan
-from estimator.services.memory_fit import estimate_memory
-from estimator.services.sizing import Candidate, Demand, size
-from estimator.services.sweeps import load, snapshot_of
-from estimator.services.throughput import estimate_throughput
-from estimator.services.throughput_figures import METRICS
 from estimator.validation import shipped
 
 PLANS = 1500

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from estimator.services.sweep_columns import COLUMNS, ColumnKind, Rows, TextValues
-from estimator.services.sweep_costs import cost_columns
+from estimator.estimates.sweep.columns import COLUMNS, ColumnKind, Rows, TextValues
+from estimator.estimates.sweep.costs import cost_columns
 
 GPUS = ("h100", "a100")
 PRECISIONS = ("bf16/bf16", "fp8/fp8")
@@ -70,5 +70,5 @@ class FakeSweep:
 
 
 def load(inputs: dict[str, Any], snapshot: dict[str, Any]) -> FakeSweep:
-    """Stands for `estimator.services.sweeps.load`."""
+    """Stands for `estimator.estimates.sweep.compute.load`."""
     return FakeSweep(total_rows=inputs["rows"], prices=snapshot.get("prices", {}), scale=inputs.get("scale", 1.0))

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from estimator.engine.version import ESTIMATOR_VERSION
-from estimator.services.sweep_columns import COLUMNS
+from estimator.estimates.sweep.columns import COLUMNS
 from reports.api import examples, schemas
 from reports.artifacts import build
 from reports.artifacts import json as json_artifact
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def complete(ana, settings, monkeypatch) -> ReportVersion:
     settings.AFORO_SWEEP_CHUNK_ROWS = 30
-    monkeypatch.setattr("estimator.services.sweeps.load", fake_sweep.load)
+    monkeypatch.setattr("estimator.estimates.sweep.compute.load", fake_sweep.load)
     worker.forget_plans()
     asked = schemas.plain(schemas.SweepRequest.model_validate_json(orjson.dumps(examples.SWEEP)))
     inputs = {"rows": 96, "slo": {"ttft_s": 1.0}, "sweep": asked}

@@ -218,7 +218,7 @@ def test_any_name_is_safe_in_every_file(api, ana, make_report, name):
 
 
 def test_max_over_too_many_settings_is_refused_before_it_costs_minutes(api, ana, loaded_catalog, monkeypatch):
-    monkeypatch.setattr("estimator.services.sweeps.MAX_SETTINGS_UP_TO_FIT", 3)
+    monkeypatch.setattr("estimator.estimates.sweep.compute.MAX_SETTINGS_UP_TO_FIT", 3)
     response = api(ana).post("/api/v1/reports/", body(sweep={"batch_sizes": "max"}))
     assert response.status_code == 400
     assert "4 settings" in response.json()["errors"][0]["detail"]

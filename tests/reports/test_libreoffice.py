@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator.services.sweep_columns import COLUMNS
+from estimator.estimates.sweep.columns import COLUMNS
 from reports.artifacts import build
 from reports.storage import get_storage
 from reports.work import worker

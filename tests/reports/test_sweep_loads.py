@@ -4,10 +4,10 @@ import numpy as np
 import orjson
 import pytest
 
+from estimator.estimates.sweep import compute as sweeps
+from estimator.estimates.sweep.loads import loads_of, workload_of
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
-from estimator.services import sweeps
-from estimator.services.sweep_workloads import loads_of, workload_of
 from reports.api import schemas
 from reports.services.preparing import prepare
 from tests.reports.test_sweep_rows import values
@@ -109,7 +109,7 @@ def test_a_target_that_binds_nothing_is_neither_met_nor_missed(loaded_catalog):
 
 
 def test_a_sweep_far_beyond_the_limit_is_counted_and_not_built(loaded_catalog, monkeypatch):
-    monkeypatch.setattr("estimator.services.sweeps.loads_of", lambda *_given: pytest.fail("built"))
+    monkeypatch.setattr("estimator.estimates.sweep.compute.loads_of", lambda *_given: pytest.fail("built"))
     many = {"from": 1, "to": 1_000_000, "scale": "linear"}
     assert faults(workloads=[LENGTHS, LENGTHS | {"input_tokens": 7}], batch_sizes=many) == {("sweep", "out_of_range")}
 

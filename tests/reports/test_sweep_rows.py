@@ -4,10 +4,10 @@ import numpy as np
 import orjson
 import pytest
 
+from estimator.estimates.sweep import compute as sweeps
+from estimator.estimates.sweep.columns import COLUMNS, TextValues
+from estimator.estimates.sweep.costs import rounded
 from estimator.resolvers.live import current_facts
-from estimator.services import sweeps
-from estimator.services.sweep_columns import COLUMNS, TextValues
-from estimator.services.sweep_costs import rounded
 from reports.api import examples, schemas
 
 pytestmark = pytest.mark.django_db

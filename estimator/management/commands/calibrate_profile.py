@@ -12,11 +12,11 @@ from catalog.services.engine_profiles import new_version
 from estimator.engine.calibration.bench_file import read_bench_run
 from estimator.engine.errors import EngineError
 from estimator.engine.specs import Parallelism, Precision
+from estimator.estimates.calibrate.compute import calibrate_plan, evidence_of, fit_error_of
 from estimator.resolvers import PlanChoice, resolve_plan
 from estimator.resolvers.choices import GpuChoice, ModelChoice
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
-from estimator.services.calibration import calibrate_plan, evidence_of, fit_error_of
 
 
 class Command(BaseCommand):

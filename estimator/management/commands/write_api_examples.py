@@ -7,10 +7,10 @@ import orjson
 from django.core.management.base import BaseCommand
 from django.utils.translation import gettext as _
 
-from estimator.api.endpoint import answer_to
-from estimator.api.examples import example_path
 from estimator.api.model_urls import MODEL_ENDPOINTS
 from estimator.api.urls import ENDPOINTS
+from estimator.api.view import answer_to
+from estimator.estimates.examples import example_path
 from estimator.resolvers.live import current_facts
 
 _PRETTY = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from estimator.services.sweep_entries import label_of
-from estimator.services.throughput_targets import OPEN_PERCENTILE
+from estimator.engine.options import OPEN_PERCENTILE
+from estimator.estimates.sweep.entries import label_of
 from reports.artifacts.words import listed, mode_words, number_words, split_words
 
 

@@ -1,8 +1,8 @@
 """An endpoint that answers with nothing but the resolved plan, to test the kit without anybody's figures."""
 
-from estimator.api.endpoint import Asked, Endpoint
-from estimator.api.schemas.echo import PlanAnswer, plan_parts
-from estimator.api.schemas.plan import PlanRequest
+from estimator.estimates.echo import PlanAnswer, plan_parts
+from estimator.estimates.endpoint import Asked, Endpoint
+from estimator.question.plan import PlanRequest
 
 
 class EchoRequest(PlanRequest):
@@ -25,5 +25,4 @@ ECHO = Endpoint(
     request=EchoRequest,
     response=EchoAnswer,
     answer=answer_echo,
-    examples=(),
 )

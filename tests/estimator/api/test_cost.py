@@ -8,9 +8,9 @@ import pytest
 
 from catalog.models import ApiPrice, Provider
 from catalog.services.prices import open_price
-from estimator.api.endpoint import Asked
 from estimator.api.parsing import parse_body
-from estimator.api.schemas import cost
+from estimator.estimates.cost import answer as cost
+from estimator.estimates.endpoint import Asked
 from estimator.resolvers.live import current_facts
 from tests.timing import least_cpu_s
 

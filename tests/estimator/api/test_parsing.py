@@ -12,9 +12,9 @@ from pydantic import Field, Tag
 
 from catalog.api.problems import InvalidRequest
 from catalog.api.query import parse_query
-from estimator.api.endpoint import EstimateQuery
-from estimator.api.fields import WHOLE, GpuSlug, ModelSlug, Money, RequestBody, Tokens, by_key, tag
 from estimator.api.parsing import parse_body
+from estimator.api.view import EstimateQuery
+from estimator.question.fields import WHOLE, GpuSlug, ModelSlug, Money, RequestBody, Tokens, by_key, tag
 from estimator.resolvers.facts import StoredFacts
 from estimator.resolvers.issues import ResolutionError
 from tests.timing import least_cpu_s

@@ -6,9 +6,9 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from estimator.api.endpoint import Asked
 from estimator.api.parsing import parse_body
-from estimator.api.schemas import prompt_cache
+from estimator.estimates.endpoint import Asked
+from estimator.estimates.prompt_cache import answer as prompt_cache
 from estimator.resolvers.live import current_facts
 from tests.shared_data import shared_dir
 from tests.timing import least_cpu_s

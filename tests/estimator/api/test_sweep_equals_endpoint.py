@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
+from estimator.estimates.sweep.compute import load, snapshot_of
 from estimator.resolvers.live import current_facts
-from estimator.services.sweeps import load, snapshot_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
 

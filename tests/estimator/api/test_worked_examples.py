@@ -6,9 +6,9 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from estimator.api.endpoint import answer_to
-from estimator.api.examples import VOLATILE, WorkedExample
 from estimator.api.urls import ENDPOINTS
+from estimator.api.view import answer_to
+from estimator.estimates.examples import VOLATILE, WorkedExample
 from estimator.resolvers.live import current_facts
 from tests.estimator.api.pencil import work_out
 

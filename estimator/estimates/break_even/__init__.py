@@ -1,0 +1,1 @@
+"""From which volume one's own GPUs are cheaper than an API."""

@@ -1,0 +1,1 @@
+"""An engine profile fitted to one's own runs."""

@@ -1,0 +1,80 @@
+"""`engine-profiles/{slug}/calibrate/`: a profile fitted to one's own runs of `vllm bench serve --save-result`."""
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from estimator.engine.options import MemoryOverrides
+from estimator.engine.specs import Parallelism
+from estimator.estimates.answers import Answer, ResponsePart
+from estimator.question.fields import Name, RequestBody, Tokens
+from estimator.question.gpu import GpuPart, gpu_choice
+from estimator.question.model import ModelPart, model_choice
+from estimator.question.plan import MemoryPart, ParallelismPart, PrecisionPart
+from estimator.resolvers import Facts, Plan, PlanChoice, PrecisionChoice, resolve_plan
+
+
+class BenchRunPart(RequestBody):
+    """One result file, and the lengths that were asked for."""
+
+    result: dict[str, JsonValue] = Field(
+        description="What vllm bench serve --save-result wrote. Counts, lengths and times are read; texts never."
+    )
+    input_tokens: Tokens | None = Field(default=None, description="Prompt length that was asked for, to check against.")
+    output_tokens: Tokens | None = Field(
+        default=None, description="Output length that was asked for, to check against."
+    )
+
+
+class CalibrateRequest(RequestBody):
+    """Runs of one model, GPU and setting, and the name of the new profile."""
+
+    new_slug: Annotated[str, Field(max_length=100, pattern=r"^[a-z0-9][a-z0-9._-]*$")] = Field(
+        description="Slug of the new profile."
+    )
+    name: Name | None = Field(default=None, description="Name of the new profile; its slug when left out.")
+    model: ModelPart
+    gpu: GpuPart
+    parallelism: ParallelismPart = Field(default=ParallelismPart(), description="How the replica was split over GPUs.")
+    precision: PrecisionPart = Field(default=PrecisionPart(), description="Formats of weights, cache and activations.")
+    memory: MemoryPart = Field(default=MemoryPart(), description="Memory settings of the server.")
+    runs: Annotated[list[BenchRunPart], Field(min_length=1, max_length=100)] = Field(
+        description="Result files, one for each load."
+    )
+
+    def plan(self, engine: str, facts: Facts) -> Plan:
+        """The setting of the runs, resolved."""
+        return resolve_plan(
+            PlanChoice(
+                model=model_choice(self.model),
+                gpu=gpu_choice(self.gpu),
+                engine=engine,
+                parallelism=Parallelism(**dict(self.parallelism)),
+                precision=PrecisionChoice(**dict(self.precision)),
+                memory=MemoryOverrides(**dict(self.memory)),
+            ),
+            facts,
+        )
+
+
+class FitErrorPart(ResponsePart):
+    """Errors of one metric, absolute and relative, as fractions."""
+
+    metric: str = Field(description="tpot_s or ttft_s.")
+    runs: int = Field(description="Runs that taught it, count.")
+    before_median: float = Field(description="Median error with the constants it started from, a fraction.")
+    median: float = Field(description="Median error with the fitted constants, a fraction.")
+    largest: float = Field(description="Largest error with the fitted constants, a fraction.")
+    left_out_median: float | None = Field(
+        description="Median error of each run by the fit on the others, a fraction; null with fewer than three runs."
+    )
+
+
+class CalibrateAnswer(Answer):
+    """The new profile and how well it fits."""
+
+    slug: str = Field(description="Slug of the new profile.")
+    parent: str = Field(description="Slug of the profile it was fitted from.")
+    constants: dict[str, float] = Field(description="Fitted constants by name; seconds and factors.")
+    fit_error: list[FitErrorPart] = Field(description="Errors by metric.")
+    evidence: str = Field(description="What the profile rests on, as stored.")

@@ -1,0 +1,1 @@
+"""What requests cost, by an API or on one's own GPUs."""

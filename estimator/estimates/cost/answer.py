@@ -1,0 +1,314 @@
+"""`estimates/cost/`: what tokens cost on one's own GPUs and what an API bills for a usage."""
+
+from decimal import Decimal
+
+from django.utils.translation import gettext as _
+from pydantic import Field
+
+from estimator.engine.cost.api import UsageConvention
+from estimator.engine.cost.self_hosted import Billing
+from estimator.engine.explain import Step
+from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart
+from estimator.estimates.cost.api_bill import Bill, bill_usage
+from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart, json_quantity
+from estimator.estimates.cost.self_hosted import (
+    Electricity,
+    Machines,
+    SelfHostedCost,
+    cost_of_nothing,
+    self_hosted_cost,
+)
+from estimator.estimates.cost.self_hosted_part import (
+    SelfHostedPart,
+    allocation_of,
+    at_arrivals,
+    band_of,
+    in_part,
+    machines,
+    power_use,
+    resolved_plan,
+    speed_and_yield,
+    unused_machines,
+)
+from estimator.estimates.echo import PartlyPlannedAnswer, several_parts
+from estimator.estimates.endpoint import Asked, Endpoint
+from estimator.estimates.throughput.replica import ReplicaSpeed
+from estimator.question.fields import RequestBody
+from estimator.question.unused import unused_days, unused_warnings
+from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.plan import Resolved
+from estimator.resolvers.prices import price_provenance, resolve_price
+
+
+class CostRequest(RequestBody):
+    """`self_hosted`, `api`, or both."""
+
+    self_hosted: SelfHostedPart | None = Field(default=None, description="One's own GPUs.")
+    api: ApiCostPart | None = Field(default=None, description="An API's price list and a usage.")
+
+
+class CostLine(ResponsePart):
+    """One meter of the bill."""
+
+    meter: str = Field(description="What is counted.")
+    quantity: float | int = Field(description="Count over all requests, base units.")
+    unit: str | None = Field(description="What the unit price is for (mtok: a million tokens); null when unpriced.")
+    unit_price: Amount | None = Field(description="Price of one unit; null when unpriced.")
+    amount: Amount | None = Field(description="quantity · unit_price / unit, exact; null when unpriced.")
+    tier: str = Field(description="Tier of the price list that bills the request.")
+    channel: str | None = Field(description="Channel whose price it is; null when unpriced.")
+    billed_as: str | None = Field(description="Meter whose price is used where this one has none of its own.")
+    reason: str | None = Field(description="Why there is no amount.")
+
+
+class ApiBill(ResponsePart):
+    """What the API bills."""
+
+    price: str | None = Field(description="Slug of the prices; null for stated ones.")
+    currency: str = Field(description="ISO 4217 code of every amount here.")
+    channel: str = Field(description="Channel asked for.")
+    on: str = Field(description="Day or moment whose prices apply, ISO 8601.")
+    tier: str = Field(description="The one tier of the request, chosen by its total prompt.")
+    prompt_tokens_per_request: float | int = Field(description="Total prompt that chose the tier, tokens.")
+    requests: int = Field(description="Requests billed, count.")
+    lines: list[CostLine] = Field(description="One line per meter; they add up to the total.")
+    total: Amount | None = Field(description="Sum of the lines; null when one is unpriced.")
+    priced_total: Amount = Field(description="Sum of the lines that have a price.")
+    reason: str | None = Field(description="Why there is no total.")
+    lines_csv: str = Field(description="The lines as CSV with a header, one line per meter, to save as a file.")
+
+
+class ElectricityCost(ResponsePart):
+    """Electricity of owned hardware at TDP, an upper bound; beside the price of the GPUs, not part of it."""
+
+    currency: str = Field(description="ISO 4217 code of the electricity's amounts.")
+    cost_per_hour: Amount = Field(description="Electricity of an hour at TDP times PUE.")
+    cost_per_month: Amount = Field(description="Electricity of a month of 730 h.")
+    kwh_per_month: float = Field(description="Energy of a month, kWh.")
+    cost_per_mtok_output: Amount | None = Field(
+        description="Electricity of a million output tokens; null where none is made."
+    )
+
+    @classmethod
+    def of(cls, found: Electricity) -> "ElectricityCost":
+        """The answer's form."""
+        return cls(
+            currency=found.currency,
+            cost_per_hour=found.cost_per_hour,
+            cost_per_month=found.cost_per_month,
+            kwh_per_month=found.kwh_per_month,
+            cost_per_mtok_output=found.cost_per_mtok_output,
+        )
+
+
+class SelfHostedBill(ResponsePart):
+    """What tokens cost on one's own GPUs."""
+
+    currency: str = Field(description="ISO 4217 code of the amounts here.")
+    feasible: bool = Field(
+        description="Whether the plan fits; where it does not, hours are billed and no token is made."
+    )
+    cost_basis: str = Field(
+        description="reservation: held hours are paid whatever the load (for comparison); usage: busy time only."
+    )
+    basis: Basis = Field(description=BASIS_HELP)
+    billing: str = Field(description="How hours are billed.")
+    gpus: int = Field(description="GPUs paid for, count.")
+    load_fraction: float = Field(description="Share of the time with work, 0 to 1.")
+    allocation: str = Field(description="How cost is split over input and output tokens.")
+    tokens_per_s_output: float | None = Field(
+        description="Output tokens per second of all GPUs at full load; null where the plan does not fit."
+    )
+    cost_per_mtok_output: Amount | None = Field(
+        description="Cost of a million output tokens, at the middle of the band; null where the plan does not fit."
+    )
+    cost_per_mtok_output_low: Amount | None = Field(
+        description="At the fast end of the speed's band; null for a given speed."
+    )
+    cost_per_mtok_output_high: Amount | None = Field(description="At the slow end of the speed's band.")
+    cost_per_mtok_input: Amount | None = Field(description="Cost of a million fresh input tokens; null with a reason.")
+    cost_per_mtok_cached_input: Amount | None = Field(
+        description="Cost of a million input tokens found in the prefix cache; null with a reason."
+    )
+    cost_per_mtok_blended: Amount | None = Field(
+        description="Cost of a million tokens of input and output together, in the workload's mix; null with a reason."
+    )
+    cost_per_request: Amount | None = Field(description="Cost of one request; null with a reason.")
+    cost_per_hour: Amount = Field(description="Price of an hour of all GPUs while they run.")
+    cost_per_month: Amount = Field(description="Bill of a month of 730 h.")
+    usage_cost_per_mtok_output: Amount | None = Field(
+        description="Cost of a million output tokens at full load, idle time left out: flatters, not for comparison."
+    )
+    reasons: dict[str, str] = Field(description="Why a figure is null, by its name.")
+    electricity: ElectricityCost | None = Field(description="Electricity alone; null when power was not asked for.")
+
+
+class CostAnswer(PartlyPlannedAnswer):
+    """Both bills; a part that was not asked for is null."""
+
+    self_hosted: SelfHostedBill | None = Field(description="One's own GPUs; null when not asked for.")
+    api: ApiBill | None = Field(description="The API; null when not asked for.")
+
+
+def answer_cost(body: CostRequest, asked: Asked) -> CostAnswer:
+    """The answer to a request.
+
+    Raises:
+        ResolutionError: Neither part, or faults of one.
+    """
+    if body.self_hosted is None and body.api is None:
+        raise ResolutionError([Issue(path=(), code="required", detail=_("Give self_hosted, api or both."))])
+    resolved: list[Resolved] = []
+    steps: list[Step] = []
+    hosted, api = None, None
+    if (part := body.self_hosted) is not None:
+        hosted = in_part("self_hosted", lambda: _hosted(part, asked, resolved, steps))
+    if (usage := body.api) is not None:
+        api = in_part("api", lambda: _api(usage, asked, resolved, steps))
+    parts = several_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
+    return CostAnswer(**parts, self_hosted=hosted, api=api)
+
+
+def _api(part: ApiCostPart, asked: Asked, resolved: list[Resolved], steps: list[Step]) -> ApiBill:
+    choice = part.price_choice()
+    price = resolve_price(choice, asked.facts)
+    usage = part.quantities()
+    bill = in_part(
+        "usage",
+        lambda: bill_usage(
+            price,
+            usage,
+            convention=UsageConvention(part.usage_convention),
+            requests=Decimal(part.requests),
+            partial=part.partial,
+        ),
+    )
+    resolved += [price, price_provenance(price, asked.facts, bill.references)]
+    stated = isinstance(part.price, InlinePricePart)
+    resolved.append(
+        Resolved(
+            assumptions=tuple(note for note in bill.cost.notes if note not in price.warnings),
+            warnings=unused_warnings(part, unused_days() if stated else (), prefix="api."),
+        )
+    )
+    if asked.explain:
+        steps += bill.explain()
+    return api_bill(bill, part, choice.moment.isoformat())
+
+
+def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
+    """The bill in the answer's form."""
+    cost = bill.cost
+    return ApiBill(
+        price=bill.price.slug,
+        currency=cost.currency,
+        channel=cost.channel,
+        on=moment,
+        tier=cost.tier.label,
+        prompt_tokens_per_request=json_quantity(cost.prompt_tokens_per_request),
+        requests=part.requests,
+        lines=[
+            CostLine(
+                meter=line.meter,
+                quantity=json_quantity(line.quantity),
+                unit=line.unit,
+                unit_price=line.unit_price,
+                amount=line.amount,
+                tier=line.tier,
+                channel=line.channel,
+                billed_as=line.billed_as,
+                reason=line.reason,
+            )
+            for line in cost.lines
+        ],
+        total=cost.total,
+        priced_total=cost.priced_total,
+        reason=cost.reason,
+        lines_csv=bill.as_csv(),
+    )
+
+
+def _hosted(part: SelfHostedPart, asked: Asked, resolved: list[Resolved], steps: list[Step]) -> SelfHostedBill:
+    plan = resolved_plan(part, asked.facts)
+    speed, made, gpus = speed_and_yield(part, plan)
+    paid, origin = machines(part, asked.facts, gpus)
+    paid = at_arrivals(part, paid, speed)
+    power = power_use(part, plan, asked.facts)
+    if made is None:
+        reason = (speed.reason if speed else None) or "does_not_fit"
+        cost = cost_of_nothing(paid, reason, allocation=allocation_of(part), power=power)
+    else:
+        cost = self_hosted_cost(
+            paid,
+            made,
+            allocation=allocation_of(part),
+            output_input_cost_ratio=part.output_input_cost_ratio,
+            tokens_per_s_band=band_of(speed, made),
+            power=power,
+        )
+    resolved += [origin, hosted_notes(part, paid, planned=plan is not None)]
+    if plan is not None:
+        resolved.append(plan)
+    if asked.explain:
+        steps += cost.explain()
+    return hosted_bill(cost, speed)
+
+
+def hosted_notes(part: SelfHostedPart, paid: Machines, *, planned: bool) -> Resolved:
+    """What self-hosted money leaves out, and what was given in vain."""
+    left_out = [_("staff, storage, traffic out of the site and taxes")]
+    if paid.billing is Billing.SPOT:
+        left_out.append(_("work lost when a spot machine is taken away"))
+    if paid.billing is Billing.SCALE_TO_ZERO:
+        left_out.append(_("time to start a machine from zero, which is billed too"))
+    assumed = []
+    if planned and part.workload is not None and (part.workload.output_tokens or 0) < 1:
+        assumed.append(_("An answer of no token is counted as the one that a prompt's pass yields."))
+    if part.power is not None and "pue" not in part.power.model_fields_set:
+        assumed.append(_("Power usage effectiveness not given: %(pue)g.") % {"pue": part.power.pue})
+    if not planned and part.tokens_per_s_output is not None:
+        assumed.append(_("The tokens per second are those you gave."))
+    return Resolved(not_modelled=tuple(left_out), assumptions=tuple(assumed), warnings=unused_machines(part))
+
+
+def hosted_bill(cost: SelfHostedCost, speed: ReplicaSpeed | None) -> SelfHostedBill:
+    """The self-hosted cost in the answer's form."""
+    paid = cost.machines
+    return SelfHostedBill(
+        currency=paid.currency,
+        cost_basis=cost.basis,
+        feasible=cost.made is not None,
+        basis="observed" if speed is None else speed.basis,
+        billing=paid.billing.value,
+        gpus=paid.gpus,
+        load_fraction=paid.load_fraction,
+        allocation=cost.allocation.value,
+        tokens_per_s_output=None if cost.made is None else cost.made.tokens_per_s_output,
+        cost_per_mtok_output=cost.cost_per_mtok_output,
+        cost_per_mtok_output_low=cost.cost_per_mtok_output_low,
+        cost_per_mtok_output_high=cost.cost_per_mtok_output_high,
+        cost_per_mtok_input=cost.cost_per_mtok_input,
+        cost_per_mtok_cached_input=cost.cost_per_mtok_cached_input,
+        cost_per_mtok_blended=cost.cost_per_mtok_blended,
+        cost_per_request=cost.cost_per_request,
+        cost_per_hour=cost.cost_per_hour,
+        cost_per_month=cost.cost_per_month,
+        usage_cost_per_mtok_output=cost.usage_cost_per_mtok_output,
+        reasons=cost.reasons,
+        electricity=None if cost.electricity is None else ElectricityCost.of(cost.electricity),
+    )
+
+
+ENDPOINT = Endpoint(
+    slug="cost",
+    summary="Cost of tokens: one's own GPUs and an API's bill",
+    description=(
+        "Self-hosted: hours are billed, tokens are what they yield; a held GPU costs the same whatever its load. API: "
+        "disjoint meters at the prices of a day, one tier for the whole request chosen by its total prompt, exact "
+        "decimals. A used meter without a price is 422 unpriced-meter, or null with a reason when partial is true; an "
+        "explicit zero is a price. A plan that does not fit is 200 with feasible false. Currencies are never converted."
+    ),
+    request=CostRequest,
+    response=CostAnswer,
+    answer=answer_cost,
+)

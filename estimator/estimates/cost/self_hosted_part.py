@@ -1,0 +1,274 @@
+"""The `self_hosted` part of money requests: GPUs, their price, and what they produce."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from django.utils.translation import gettext as _
+from pydantic import Field
+
+from estimator.engine.codes import Reason
+from estimator.engine.cost.self_hosted import Allocation, Billing, Yield
+from estimator.engine.errors import EngineError, MissingFigureError
+from estimator.estimates.cost.price_part import under
+from estimator.estimates.cost.self_hosted import Machines, PowerUse
+from estimator.estimates.throughput.replica import ReplicaSpeed, replica_speed
+from estimator.question.fields import SMALLEST, Count, Currency, Money, OfferSlug, PositiveRate
+from estimator.question.gpu import GpuPart, gpu_choice
+from estimator.question.model import ModelPart
+from estimator.question.plan import PlanRequest
+from estimator.question.unused import Unused, unused_beside_a_rate, unused_by_money, unused_warnings
+from estimator.resolvers.facts import Facts
+from estimator.resolvers.gpus import resolve_gpu
+from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.plan import Plan, Provenance, Resolved
+
+ValueT = TypeVar("ValueT")
+_BILLING_OF_MARKET = {"on-demand": "on_demand", "spot": "spot", "reserved": "reserved", "serverless": "scale_to_zero"}
+
+
+class MachinesPart(PlanRequest):
+    """Price of the GPUs, and either their tokens per second or the plan to compute it from."""
+
+    # Optional, never null: a union told apart by key cannot be joined with None.
+    model: ModelPart = Field(
+        default=cast(Any, None), description="Model to serve; together with gpu, engine and workload."
+    )
+    gpu: GpuPart = Field(default=cast(Any, None), description="GPU of the replicas.")
+    price_per_gpu_hour: Money | None = Field(
+        default=None, description="Price of one GPU for an hour, exact decimal in `currency`."
+    )
+    currency: Currency | None = Field(default=None, description="ISO 4217 code of the price; needed with it.")
+    offer: OfferSlug | None = Field(default=None, description="Slug of a seen offer (gpu-offers/) instead of a price.")
+    gpus: Count | None = Field(
+        default=None, description="GPUs paid for, whole ones; those of one replica when not given."
+    )
+    billing: Literal["reserved", "on_demand", "spot", "scale_to_zero"] | None = Field(
+        default=None,
+        description=(
+            "reserved, on_demand and spot bill every hour the GPUs are held; scale_to_zero bills busy time only. The "
+            "offer's market, else reserved, when not given."
+        ),
+    )
+    load_fraction: Annotated[float, Field(ge=SMALLEST, le=1)] = Field(
+        default=1.0, description="Share of the time with work, above 0 to 1; idle time of held GPUs is paid."
+    )
+    tokens_per_s_output: PositiveRate | None = Field(
+        default=None, description="Output tokens per second of all GPUs together at full load, where it is known."
+    )
+
+
+class SelfHostedPart(MachinesPart):
+    """Self-hosting, with the way cost is split over tokens."""
+
+    allocation: Literal["all_to_output", "by_time", "ratio"] = Field(
+        default="all_to_output",
+        description=(
+            "all_to_output: answers carry the whole cost; by_time: prompts carry the share of time spent on prefill; "
+            "ratio: an output token costs output_input_cost_ratio prompt tokens."
+        ),
+    )
+    output_input_cost_ratio: Annotated[float, Field(ge=SMALLEST, le=1e6)] | None = Field(
+        default=None, description="Cost of an output token over that of a fresh input token; for allocation ratio."
+    )
+
+
+def in_part(prefix: str, run: Callable[[], ValueT]) -> ValueT:
+    """Run, putting the faults of a part below its name in the body.
+
+    Raises:
+        ResolutionError: with longer paths.
+        EngineError: with a longer field.
+    """
+    try:
+        return run()
+    except ResolutionError as error:
+        raise under(prefix, error) from None
+    except EngineError as error:
+        error.field = f"{prefix}.{error.field}" if error.field else prefix
+        raise
+
+
+def resolved_plan(part: MachinesPart, facts: Facts) -> Plan | None:
+    """The plan of the part, None when the rate is given instead; a GPU may stand beside a rate for its power.
+
+    Raises:
+        ResolutionError: Half a plan, or faults of its parts.
+    """
+    if part.model is None and (part.gpu is None or part.tokens_per_s_output is not None):
+        return None
+    missing = [name for name in ("model", "gpu") if getattr(part, name) is None]
+    if part.workload is None and part.tokens_per_s_output is None:
+        missing.append("workload")
+    if missing:
+        raise ResolutionError(
+            [Issue(path=(name,), code="required", detail=_("Needed to compute the speed.")) for name in missing]
+        )
+    return part.plan(facts)
+
+
+def speed_and_yield(part: MachinesPart, plan: Plan | None) -> tuple[ReplicaSpeed | None, Yield | None, int]:
+    """The replica's speed, what all GPUs produce (None where the plan does not fit), and how many they are.
+
+    Raises:
+        ResolutionError: No rate and no plan, or GPUs that do not make whole replicas.
+        MissingFigureError: The speed of this plan cannot be said.
+    """
+    if part.tokens_per_s_output is not None:
+        workload = part.workload
+        made = Yield(
+            tokens_per_s_output=part.tokens_per_s_output,
+            output_tokens_per_request=workload.output_tokens if workload else None,
+            input_tokens_per_request=workload.input_tokens if workload else None,
+            cached_fraction=workload.prefix_cache_hit_rate if workload else 0.0,
+        )
+        return None, made, part.gpus or (plan.parallelism.gpus if plan else 1)
+    if plan is None or plan.workload is None:
+        detail = _("Give tokens_per_s_output, or model, gpu, engine and workload.")
+        raise ResolutionError([Issue(path=("tokens_per_s_output",), code="required", detail=detail)])
+    gpus = part.gpus or plan.parallelism.gpus
+    replicas, rest = divmod(gpus, plan.parallelism.gpus)
+    if rest or not replicas:
+        detail = _("A replica takes %(n)s GPUs: give a multiple.") % {"n": plan.parallelism.gpus}
+        raise ResolutionError([Issue(path=("gpus",), code="invalid", detail=detail)])
+    speed = replica_speed(plan)
+    if speed.reason == Reason.DOES_NOT_FIT.label:
+        return speed, None, gpus
+    if speed.tokens_per_s_output is None:
+        raise MissingFigureError(
+            _("The speed of this plan cannot be said: %(reason)s.") % {"reason": speed.reason or _("unknown")},
+            field="workload",
+        )
+    made = Yield(
+        tokens_per_s_output=speed.tokens_per_s_output * replicas,
+        # The speed model counts the token that a prompt's pass yields, also where none is asked for.
+        output_tokens_per_request=max(plan.workload.output_tokens, 1),
+        input_tokens_per_request=plan.workload.input_tokens,
+        cached_fraction=plan.workload.prefix_cache_hit_rate,
+        prefill_time_share=speed.prefill_time_share,
+    )
+    return speed, made, gpus
+
+
+def band_of(speed: ReplicaSpeed | None, made: Yield) -> tuple[float, float] | None:
+    """Slow and fast end of the rate of all GPUs; None where the rate was given."""
+    if speed is None or not speed.tokens_per_s_output or not speed.tokens_per_s_output_low:
+        return None
+    replicas = made.tokens_per_s_output / speed.tokens_per_s_output
+    return speed.tokens_per_s_output_low * replicas, (speed.tokens_per_s_output_high or 0.0) * replicas
+
+
+def machines(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Resolved]:
+    """What is paid for, and where the price is from.
+
+    Raises:
+        ResolutionError: No price, a price without currency, a price and an offer, or an offer in another currency.
+    """
+    if part.offer is not None and part.price_per_gpu_hour is not None:
+        detail = _("Give price_per_gpu_hour or offer, not both.")
+        raise ResolutionError([Issue(path=("offer",), code="ambiguous", detail=detail)])
+    if part.offer is not None:
+        offer = facts.row("offer", part.offer)
+        if part.currency not in (None, offer["currency"]):
+            detail = _("The offer is in %(currency)s; nothing is converted.") % {"currency": offer["currency"]}
+            raise ResolutionError([Issue(path=("currency",), code="ambiguous", detail=detail)])
+        return _from_offer(part, offer, gpus)
+    missing = [name for name in ("price_per_gpu_hour", "currency") if getattr(part, name) is None]
+    if missing:
+        detail = _("Give price_per_gpu_hour with its currency, or offer.")
+        raise ResolutionError([Issue(path=(name,), code="required", detail=detail) for name in missing])
+    priced = Machines(
+        price_per_gpu_hour=Decimal(part.price_per_gpu_hour or "0"),
+        currency=part.currency or "",
+        gpus=gpus,
+        billing=Billing(part.billing or "reserved"),
+        load_fraction=part.load_fraction,
+    )
+    return priced, Resolved(provenance=(_price_entry(part.price_per_gpu_hour or "", priced.currency, "request", None),))
+
+
+def at_arrivals(part: MachinesPart, paid: Machines, speed: ReplicaSpeed | None) -> Machines:
+    """The machines at the load that an open loop's arrivals make of them; as asked for every other workload.
+
+    Raises:
+        ResolutionError: A load beside a rate of arrivals, which is one already.
+    """
+    if speed is None or speed.load_share >= 1.0:
+        return paid
+    if "load_fraction" in part.model_fields_set:
+        detail = _("An open loop's rate is the load already: leave load_fraction out.")
+        raise ResolutionError([Issue(path=("load_fraction",), code="ambiguous", detail=detail)])
+    return replace(paid, load_fraction=speed.load_share)
+
+
+def _price_entry(amount: str, currency: str, source: str, date: str | None) -> Provenance:
+    return Provenance(
+        what="self_hosted.price_per_gpu_hour", value=amount, unit=f"{currency}/GPU/h", source=source, date=date
+    )
+
+
+def _from_offer(part: MachinesPart, offer: Any, gpus: int) -> tuple[Machines, Resolved]:
+    priced = Machines(
+        price_per_gpu_hour=Decimal(offer["price_per_gpu_hour"]),
+        currency=offer["currency"],
+        gpus=gpus,
+        billing=Billing(part.billing or _BILLING_OF_MARKET.get(offer["market"], "reserved")),
+        load_fraction=part.load_fraction,
+    )
+    warnings = []
+    if gpus % offer["gpu_count"]:
+        warnings.append(
+            _("The offer is for whole instances of %(n)s GPUs; %(gpus)s GPUs leave one partly unused.")
+            % {"n": offer["gpu_count"], "gpus": gpus}
+        )
+    gpu_slug = part.gpu if isinstance(part.gpu, str) else None
+    if gpu_slug and offer["gpu"] and gpu_slug != offer["gpu"]:
+        warnings.append(
+            _("The offer is for %(offered)s, not for %(gpu)s.") % {"offered": offer["gpu"], "gpu": gpu_slug}
+        )
+    entry = _price_entry(
+        offer["price_per_gpu_hour"], offer["currency"], f"{offer['source']} ({offer['slug']})", offer["date_seen"]
+    )
+    return priced, Resolved(provenance=(entry,), warnings=tuple(warnings))
+
+
+def power_use(part: MachinesPart, plan: Plan | None, facts: Facts) -> PowerUse | None:
+    """Electricity of the GPUs, None when it was not asked for. Where the rate is given, the GPU alone is enough.
+
+    Raises:
+        ResolutionError: No GPU whose power could be known.
+        MissingFigureError: The catalog does not know the GPU's power.
+    """
+    if part.power is None:
+        return None
+    if part.gpu is None:
+        detail = _("Needed for its power: without a GPU no electricity can be counted.")
+        raise ResolutionError([Issue(path=("gpu",), code="required", detail=detail)])
+    gpu = plan.gpu if plan is not None else resolve_gpu(gpu_choice(part.gpu), facts, ideal=False)
+    tdp_w = gpu.facts.get("tdp_w")
+    if not tdp_w:
+        raise MissingFigureError(_("The power of this GPU is not known."), field="gpu")
+    power = part.power.power()
+    return PowerUse(tdp_w=float(tdp_w), pue=power.pue, price_per_kwh=power.price_per_kwh, currency=power.currency)
+
+
+def allocation_of(part: SelfHostedPart) -> Allocation:
+    """The allocation as the engine takes it."""
+    return Allocation(part.allocation)
+
+
+def unused_machines(part: SelfHostedPart) -> tuple[str, ...]:
+    """Warnings of what was given and does not change the cost."""
+    rules: list[Unused] = []
+    if part.tokens_per_s_output is None:
+        rules += unused_by_money(part.workload)
+    else:
+        rules += unused_beside_a_rate(() if part.model is None else ("parallelism",))
+        if part.power is None:
+            rules.append(("gpu", _("tokens_per_s_output is given")))
+        if part.workload is not None and part.workload.output_tokens is None:
+            rules.append(("workload.input_tokens", _("workload.output_tokens is needed with it")))
+    if part.allocation != "ratio":
+        rules.append(("output_input_cost_ratio", _("only allocation ratio takes it")))
+    return unused_warnings(part, rules, prefix="self_hosted.")

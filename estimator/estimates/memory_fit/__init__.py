@@ -1,0 +1,1 @@
+"""Whether a model and its load fit into a replica."""

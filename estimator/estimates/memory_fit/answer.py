@@ -1,0 +1,312 @@
+"""`estimates/memory-fit/`: whether a model and its load fit, what binds, and what would."""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from django.utils.translation import gettext as _
+from pydantic import Field
+
+from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
+from estimator.engine.memory.suggestions import GpuChoice, Suggestion
+from estimator.estimates.answers import BASIS_HELP, Basis, ProvenanceEntry, ResponsePart
+from estimator.estimates.echo import PlanAnswer, plan_parts
+from estimator.estimates.endpoint import Asked, Endpoint
+from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memory
+from estimator.estimates.memory_fit.launch import launch_hint
+from estimator.estimates.memory_fit.load import DEFAULT_TOKENS
+from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_notes, memory_warnings
+from estimator.question.plan import PlanRequest
+from estimator.question.unused import unused_by_memory, unused_warnings
+from estimator.resolvers.facts import Facts
+from estimator.resolvers.plan import Plan
+
+
+class MemoryFitRequest(PlanRequest):
+    """A replica and its load; without a workload, one conversation of 4,096 tokens."""
+
+
+class MemoryLedger(ResponsePart):
+    """Where the memory of the worst GPU goes; unmanaged to slack sum exactly to `memory_bytes`."""
+
+    memory_bytes: int = Field(description="Memory of one GPU that the profile counts with, bytes.")
+    usable_bytes: int = Field(description="Share the engine may use, bytes.")
+    unmanaged_bytes: int = Field(description="The rest of the memory, bytes; graphs may be paid from it.")
+    weights_bytes: int = Field(description="Weights on this GPU, adapters, draft and MTP layers included, bytes.")
+    runtime_overhead_bytes: int = Field(description="Runtime and communication buffers, bytes.")
+    activation_bytes: int = Field(description="Peak of activations paid from the budget, bytes.")
+    cuda_graph_bytes: int = Field(description="Captured graphs paid from the budget, bytes.")
+    kv_cache_bytes: int = Field(description="KV cache that the load needs on this GPU, bytes.")
+    slack_bytes: int = Field(description="What is left of the budget, bytes; negative when it does not fit.")
+    lora_bytes: int = Field(description="Adapters, part of the weights, bytes.")
+    draft_bytes: int = Field(description="Draft model, part of the weights, bytes.")
+    mtp_bytes: int = Field(description="Multi-token prediction layers, part of the weights, bytes.")
+    cuda_graph_outside_bytes: int = Field(description="Graphs paid from unmanaged, typical, bytes; counted there once.")
+    activation_outside_bytes: int = Field(description="Activations paid from unmanaged, bytes; counted there once.")
+    graphs_in_budget: bool = Field(description="Whether the engine pays graphs from its budget.")
+    pipeline_stage: int = Field(description="Pipeline stage of this GPU, from 0.")
+    max_num_seqs: int = Field(description="Sequences at once on this GPU that the activations were sized for, count.")
+    max_batched_tokens: int = Field(description="Tokens of one forward pass that the activations were sized for.")
+
+
+class MemoryCurvePoint(ResponsePart):
+    """Sequences that fit at a length."""
+
+    context_tokens: int = Field(description="Length of every sequence, tokens.")
+    max_sequences: int = Field(description="Sequences of that length in the replica's cache, count.")
+
+
+class CacheAlternative(ResponsePart):
+    """The cache under another technique, weights unchanged."""
+
+    name: Literal["as_is", "mha", "gqa_8", "mqa", "mla", "window_4096", "kv_fp8", "kv_int8", "kv_int4"] = Field(
+        description="As it is, another attention (MHA, GQA with 8 heads, MQA, MLA), a window, or a format."
+    )
+    bytes_per_token: int = Field(description="Bytes one token adds to the cache, while inside every window.")
+    window_tokens: int | None = Field(description="Tokens a windowed layer keeps; null without a window.")
+
+
+class MemoryCache(ResponsePart):
+    """The KV cache: logical figures of the model, and what the engine allocates and admits."""
+
+    attention: str = Field(description="MHA, GQA, MQA, MLA, compressed, their mixture, or none.")
+    bytes_per_token: int = Field(description="Bytes one token adds in layers that grow without limit, whole model.")
+    window_bytes_per_token: int = Field(description="Bytes one token adds in windowed layers, whole model.")
+    window_tokens: int | None = Field(description="Longest window, tokens; null without windows.")
+    fixed_bytes_per_sequence: int = Field(description="Full windows and states of one sequence, whole model, bytes.")
+    bytes_per_sequence: int = Field(description="Cache of one sequence of the asked length, whole model, bytes.")
+    engine_allocated_bytes_per_sequence: int = Field(
+        description="What the engine allocates for it alone on the worst GPU: blocks, chunks, split over GPUs, bytes."
+    )
+    needed_bytes: int = Field(description="Cache that the load needs on the worst GPU, bytes.")
+    capacity_bytes: int = Field(description="Cache that the worst GPU has room for, bytes.")
+    capacity_tokens: int = Field(description="Tokens the replica's cache holds (at the asked length, with windows).")
+    effective_tokens: int = Field(description="Tokens of the whole sequences of the asked length that fit.")
+    max_sequences: int = Field(
+        description="Sequences of the asked length that the replica's cache holds, count; feasible is held against it. "
+        "full_length_sequences of throughput is the same number."
+    )
+    max_context_tokens: int | None = Field(
+        description="Longest length at which the asked sequences fit, tokens; null where no length is too long."
+    )
+    engine_max_sequences: int = Field(
+        description="Sequences that the engine's scheduler runs at once at most, whatever the cache holds, count: "
+        "max_num_seqs of all attention-data ranks."
+    )
+    basis: Basis = Field(description=BASIS_HELP)
+    notes: list[str] = Field(description="What to know about these figures.")
+    curve: list[MemoryCurvePoint] = Field(description="Length against sequences.")
+    alternatives: list[CacheAlternative] = Field(description="The cache under other techniques.")
+
+
+class ParameterCounts(ResponsePart):
+    """Parameters of the model by part, counts."""
+
+    total: int = Field(description="All parameters, vision and audio included, count.")
+    active: int = Field(description="Parameters a token uses, embedding tables included, count.")
+    active_without_input_embedding: int = Field(description="The same without what is only looked up, count.")
+    embedding: int = Field(description="Token, position and per-layer tables, count.")
+    attention: int = Field(description="Attention, count.")
+    mlp: int = Field(description="Dense MLPs, count.")
+    routed_experts: int = Field(description="Routed experts, count.")
+    shared_experts: int = Field(description="Shared experts, count.")
+    router: int = Field(description="Routers, count.")
+    norms: int = Field(description="Norms, count.")
+    state: int = Field(description="Mamba, linear attention and convolutions, count.")
+    lm_head: int = Field(description="Output head; 0 when it shares the embedding, count.")
+    vision_audio: int = Field(description="Vision and audio towers, count.")
+    other: int = Field(description="Everything else, count.")
+    mtp: int = Field(description="Multi-token prediction layers, not part of the total, count.")
+
+
+class MemorySuggestion(ResponsePart):
+    """One change that makes the load fit."""
+
+    change: str = Field(description="The setting to change, as in the request.")
+    value: str | int | float | dict[str, int] = Field(
+        description="Its new value, as the request takes it; degrees by name for parallelism."
+    )
+    max_sequences: int = Field(description="Sequences of the length that then fit, count.")
+    max_context_tokens: int | None = Field(
+        description="Longest length of the asked sequences that then fits, tokens; null where nothing grows with it."
+    )
+    verdict: str = Field(description="fits or tight.")
+
+    @classmethod
+    def of(cls, suggestion: Suggestion) -> "MemorySuggestion":
+        """The suggestion as it is sent."""
+        return cls(
+            change=suggestion.change,
+            value=dict(suggestion.value) if isinstance(suggestion.value, Mapping) else suggestion.value,
+            max_sequences=suggestion.max_sequences,
+            max_context_tokens=_length(suggestion.max_context_tokens),
+            verdict=suggestion.verdict,
+        )
+
+
+class MemoryFitAnswer(PlanAnswer):
+    """Whether the load fits into one replica, and why."""
+
+    feasible: bool = Field(description="Whether the load fits.")
+    verdict: Literal["fits", "tight", "does_not_fit"] = Field(
+        description="fits: needs at most 95 % of the cache's capacity; tight: up to 100 %; does_not_fit."
+    )
+    binding_term: Literal["weights", "runtime_overhead", "activation", "cuda_graph", "kv_cache", "max_num_seqs"] = (
+        Field(description="When it does not fit, the first term that passes the budget; else what load exhausts first.")
+    )
+    per_gpu: MemoryLedger
+    kv_cache: MemoryCache
+    parameters: ParameterCounts
+    suggestions: list[MemorySuggestion] = Field(description="Nearest settings that fit, least change first.")
+    launch_hint: list[str] = Field(
+        description="Flags of the engine for this plan; empty where it has none or nothing fits."
+    )
+
+
+def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
+    """The answer to a request."""
+    plan = body.plan(asked.facts)
+    estimate = estimate_memory(plan, gpus=gpu_choices(plan, asked.facts))
+    fit = estimate.fit
+    steps = estimate.explain() if asked.explain else []
+    parts = plan_parts(
+        plan,
+        steps=steps,
+        explain=asked.explain,
+        assumptions=list(_assumptions(plan)),
+        warnings=[*memory_warnings(estimate), *unused_warnings(body, unused_by_memory())],
+        not_modelled=list(memory_not_modelled(estimate)),
+    )
+    parts["provenance"].append(_policy_entry(plan, parts["provenance"]))
+    return MemoryFitAnswer(
+        **parts,
+        feasible=fit.feasible,
+        verdict=fit.verdict.value,
+        binding_term=fit.binding_term.value,
+        per_gpu=_ledger(estimate),
+        kv_cache=_cache(estimate),
+        parameters=ParameterCounts.model_validate(estimate.parameters),
+        suggestions=[MemorySuggestion.of(one) for one in estimate.suggestions],
+        launch_hint=launch_hint(estimate),
+    )
+
+
+def _policy_entry(plan: Plan, known: list[ProvenanceEntry]) -> ProvenanceEntry:
+    """What the memory constants of the engine rest on, and their error where start-up logs tell it."""
+    policy = plan.engine.memory
+    date = next((entry.date for entry in known if entry.what == "engine.constants"), None)
+    return ProvenanceEntry(
+        what="engine.memory_policy",
+        value=policy.basis,
+        unit="1",
+        source=policy.evidence or _("catalog"),
+        date=date,
+    )
+
+
+_SLOWEST_NEIGHBOUR = 0.7
+"""Share of the asked GPU's bandwidth that a GPU suggested instead has at least."""
+
+
+def gpu_choices(plan: Plan, facts: Facts) -> tuple[GpuChoice, ...]:
+    """GPUs of the same maker that may be suggested, with the memory figure that the profile counts with."""
+    vendor = plan.gpu.facts.get("vendor")
+    if plan.gpu.slug is None or vendor is None:
+        return ()
+    basis = plan.gpu.memory_basis
+    # A larger GPU that is much slower is no neighbour: the bandwidth decides how fast tokens are written.
+    least = _SLOWEST_NEIGHBOUR * plan.gpu.spec.memory_bandwidth_bytes_per_s
+
+    def build() -> tuple[GpuChoice, ...]:
+        rows = (facts.row("gpu", slug) for slug in sorted(facts.slugs("gpu")))
+        return tuple(
+            GpuChoice(
+                slug=str(row["slug"]),
+                memory_bytes=int(row[f"memory_{basis}_bytes"]),
+                family=row.get("kernel_family_used") or row.get("kernel_family"),
+                scale_up_gpus=int(row.get("scale_up_gpus") or 1),
+            )
+            for row in rows
+            if row.get("vendor") == vendor
+            and row.get(f"memory_{basis}_bytes")
+            and row.get("devices_per_unit", 1) == 1
+            and (row.get("memory_bandwidth_bytes_per_s") or 0.0) >= least
+        )
+
+    return facts.derived(("memory_gpu_choices", plan.gpu.slug, basis), build)
+
+
+def _assumptions(plan: Plan) -> Iterator[str]:
+    if plan.workload is None:
+        yield _("No workload given: one conversation of %(tokens)s tokens.") % {"tokens": DEFAULT_TOKENS}
+    if plan.memory.max_num_seqs is None and plan.engine.kind == "serving":
+        yield _("max_num_seqs is the engine's default for this GPU.")
+    if plan.memory.max_batched_tokens is None and plan.engine.kind == "serving":
+        yield _("max_batched_tokens is the engine's default for this GPU.")
+
+
+def _ledger(estimate: MemoryEstimate) -> MemoryLedger:
+    ledger, rank = estimate.fit.ledger, estimate.fit.rank
+    return MemoryLedger(
+        memory_bytes=ledger.memory_bytes,
+        usable_bytes=ledger.usable_bytes,
+        unmanaged_bytes=ledger.unmanaged_bytes,
+        weights_bytes=ledger.weights_bytes,
+        runtime_overhead_bytes=ledger.runtime_overhead_bytes,
+        activation_bytes=ledger.activation_bytes,
+        cuda_graph_bytes=ledger.cuda_graph_bytes,
+        kv_cache_bytes=ledger.kv_cache_bytes,
+        slack_bytes=ledger.slack_bytes,
+        lora_bytes=rank.lora_bytes,
+        draft_bytes=rank.draft_bytes,
+        mtp_bytes=rank.mtp_bytes,
+        cuda_graph_outside_bytes=rank.outside_graph_bytes,
+        activation_outside_bytes=rank.outside_activation_bytes,
+        graphs_in_budget=estimate.memory.policy.graphs_in_budget,
+        pipeline_stage=rank.stage,
+        max_num_seqs=rank.max_num_seqs,
+        max_batched_tokens=rank.batched_tokens,
+    )
+
+
+def _length(tokens: int) -> int | None:
+    """The length, or None where the cache does not grow with it and no window of the model is known."""
+    return None if tokens >= UNLIMITED_TOKENS else tokens
+
+
+def _cache(estimate: MemoryEstimate) -> MemoryCache:
+    fit, cache = estimate.fit, estimate.cache
+    return MemoryCache(
+        attention=cache.attention,
+        bytes_per_token=cache.bytes_per_token,
+        window_bytes_per_token=cache.window_bytes_per_token,
+        window_tokens=cache.window_tokens,
+        fixed_bytes_per_sequence=cache.fixed_bytes_per_sequence,
+        bytes_per_sequence=cache.bytes_per_sequence,
+        engine_allocated_bytes_per_sequence=round(fit.bytes_per_sequence),
+        needed_bytes=fit.needed_bytes,
+        capacity_bytes=fit.capacity_bytes,
+        capacity_tokens=fit.capacity_tokens,
+        effective_tokens=fit.effective_tokens,
+        max_sequences=fit.max_sequences,
+        max_context_tokens=_length(fit.max_context_tokens),
+        engine_max_sequences=fit.engine_sequences_limit,
+        basis=estimate.basis,
+        notes=list(memory_notes(estimate)),
+        curve=[
+            MemoryCurvePoint(context_tokens=point.context_tokens, max_sequences=point.sequences) for point in fit.curve
+        ],
+        alternatives=[CacheAlternative.model_validate(item) for item in estimate.alternatives],
+    )
+
+
+ENDPOINT = Endpoint(
+    slug="memory-fit",
+    summary=_("Memory fit"),
+    description=_(
+        "Whether a model, its load and an engine fit into the GPUs of one replica: the ledger of the worst GPU, what "
+        "binds, how many sequences of what length fit, and the nearest settings that would."
+    ),
+    request=MemoryFitRequest,
+    response=MemoryFitAnswer,
+    answer=answer_memory_fit,
+)

@@ -1,0 +1,1 @@
+"""What caching of prompts saves."""

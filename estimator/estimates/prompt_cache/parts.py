@@ -1,0 +1,105 @@
+"""The answer of `estimates/prompt-cache/`, part by part."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from estimator.engine.prompt_cache.saving import BreakEven
+from estimator.estimates.answers import Amount, ResponsePart
+from estimator.estimates.echo import PartlyPlannedAnswer
+from estimator.estimates.prompt_cache.prefix_part import PrefixReuse
+
+
+class CacheBreakEven(ResponsePart):
+    """Where caching starts to pay; 0 means it always does."""
+
+    requests_per_hour: float | None = Field(
+        description="Rate from which it pays, requests per hour; null with a reason."
+    )
+    hit_rate: float | None = Field(description="Share of hits from which it pays, 0 to 1; null with a reason.")
+    reads_per_write: float | None = Field(description="Reads that pay for one write; null with a reason.")
+    reads_per_write_whole: int | None = Field(description="The same in whole reads, count.")
+    reason: str | None = Field(description="Why a figure is null.")
+
+    @classmethod
+    def of(cls, found: BreakEven) -> "CacheBreakEven":
+        """The answer's form."""
+        return cls(
+            requests_per_hour=found.requests_per_hour,
+            hit_rate=found.hit_rate,
+            reads_per_write=found.reads_per_write,
+            reads_per_write_whole=found.reads_per_write_whole,
+            reason=found.reason,
+        )
+
+
+class CacheByTtl(ResponsePart):
+    """The same figures for one time to live."""
+
+    ttl_s: int = Field(description="Time to live, seconds.")
+    hit_probability: float = Field(description="Share of requests that find the prefix, 0 to 1.")
+    cost_with: Amount = Field(description="Cost with the cache.")
+    saving: Amount = Field(description="cost_without − cost_with.")
+    saving_fraction: float = Field(description="Saving over cost_without; negative when it costs more.")
+    break_even: CacheBreakEven
+    write_billed_as: str = Field(description="Meter whose price bills the writes.")
+
+
+class CacheTurn(ResponsePart):
+    """One turn of a growing conversation."""
+
+    turn: int = Field(description="Number of the turn, from 1.")
+    prompt_tokens: int = Field(description="Whole prompt of the turn, tokens.")
+    cached_tokens: int = Field(description="Tokens found in the cache when it hits.")
+    new_tokens: int = Field(description="Tokens new since the turn before.")
+    hit_probability: float = Field(description="Chance that the turn finds its cache, 0 to 1.")
+    cost_without: Amount = Field(description="Cost of the turn without a cache.")
+    cost_with: Amount = Field(description="Expected cost of the turn with the cache.")
+    tier: str = Field(description="Tier of the price list at this length.")
+
+
+class CacheMark(ResponsePart):
+    """The part of the prefix between a mark and the one before it."""
+
+    prefix_tokens: int = Field(description="Where the mark stands, tokens from the start of the prompt.")
+    ttl_s: int = Field(description="Time to live of the part, seconds.")
+    tokens: int = Field(description="Tokens of the part that the cache takes.")
+    hit_probability: float = Field(description="Share of requests that find it, 0 to 1.")
+    write_billed_as: str = Field(description="Meter whose price bills its writes.")
+    cost: Amount = Field(description="Expected cost of the part in one request.")
+
+
+class PromptCacheAnswer(PartlyPlannedAnswer):
+    """Costs with and without the cache, per request or of the conversation."""
+
+    per: Literal["request", "conversation"] = Field(description="What the amounts are for.")
+    price: str | None = Field(description="Slug of the prices; null for stated ones or self-hosting.")
+    policy: str | None = Field(description="Slug of the cache policy; null for stated rules.")
+    currency: str | None = Field(description="ISO 4217 code of the amounts; null for self-hosting.")
+    tier: str | None = Field(description="Tier that bills the request, by its total prompt.")
+    ttl_s: int | None = Field(
+        description="Time to live of the figures here: the cheapest, or the one asked for, seconds; null with marks."
+    )
+    cached_tokens: int | None = Field(description="Tokens of the prefix the cache takes.")
+    requests: float | None = Field(description="Requests of the horizon or the record; null in steady state.")
+    cost_without: Amount | None = Field(description="Cost without a cache, exact; null for self-hosting.")
+    cost_with: Amount | None = Field(description="Expected cost with the cache; null for self-hosting.")
+    saving: Amount | None = Field(description="cost_without − cost_with; null for self-hosting.")
+    saving_fraction: float | None = Field(description="Saving over cost_without; negative when caching costs more.")
+    saving_per_hour: Amount | None = Field(description="Saving of an hour of this traffic; null for conversations.")
+    hit_probability: float | None = Field(description="Share of requests that find the prefix, 0 to 1.")
+    break_even: CacheBreakEven | None = Field(description="Where caching starts to pay; null for self-hosting.")
+    by_ttl: list[CacheByTtl] = Field(description="Every time to live on offer, or the one asked for.")
+    reasons: list[str] = Field(
+        description=(
+            "Why there is no saving: below_minimum, below_granularity, no_shared_prefix, variable_part_first, "
+            "costs_more_than_it_saves."
+        )
+    )
+    suggestions: list[str] = Field(description="What would save more.")
+    reordering_worth: Amount | None = Field(
+        description="Saving per request if the shared part came first; null where it does."
+    )
+    turns: list[CacheTurn] = Field(description="The turns of a growing conversation.")
+    marks: list[CacheMark] = Field(description="The parts of a prefix with marks; empty without.")
+    self_hosted: PrefixReuse | None = Field(description="Time and room gained on one's own engine; null for an API.")

@@ -1,0 +1,1 @@
+"""How many replicas, GPUs and nodes a demand needs."""

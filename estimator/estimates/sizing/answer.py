@@ -1,0 +1,349 @@
+"""`estimates/sizing/`: replicas and GPUs for a demand within targets and budget."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Annotated, Literal, get_args
+
+from django.utils.translation import gettext as _
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from estimator.engine.explain import Step
+from estimator.engine.options import TARGETS, MemoryOverrides, ServiceLevel
+from estimator.engine.sizing import Objective
+from estimator.engine.specs import WorkloadMode
+from estimator.estimates.answers import common_parts
+from estimator.estimates.endpoint import Asked, Endpoint
+from estimator.estimates.sizing.compute import Demand, Option, ranked, size
+from estimator.estimates.sizing.echo import SizingInputs
+from estimator.estimates.sizing.nearest import Budget, Neighbourhood, binds, nearest_candidate
+from estimator.estimates.sizing.parts import SizingAnswer, nearest_part, option_part, rejected_part
+from estimator.estimates.throughput.setting import workload_of
+from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
+from estimator.question.fields import SMALLEST, Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
+from estimator.question.formats import CacheFormatName, WeightFormatName
+from estimator.question.load import SloPart, WorkloadPart
+from estimator.question.model import ModelPart, model_choice
+from estimator.question.plan import Degree, MemoryPart
+from estimator.resolvers.candidates import Candidates, Wanted, resolve_candidates
+from estimator.resolvers.choices import DEFAULT_ENGINE, GpuChoice, PlanChoice, PrecisionChoice, WorkloadChoice
+from estimator.resolvers.collect import Collector
+from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_price
+from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.plan import Resolved
+
+MAX_CANDIDATES = 200
+
+
+WEIGHT_FORMATS = get_args(WeightFormatName)
+
+
+def _weight_format(value: str) -> str:
+    if value not in WEIGHT_FORMATS:
+        expected = ", ".join(f"'{name}'" for name in WEIGHT_FORMATS)
+        raise PydanticCustomError("literal_error", "one of {expected}", {"expected": expected})
+    return value
+
+
+# Checked by hand: a second field of the same choices would make the schema name them twice.
+WeightFormat = Annotated[str, Field(max_length=20), AfterValidator(_weight_format)]
+
+
+class DemandPart(RequestBody):
+    """What has to be served: a concurrency, users with a think time, or a peak rate."""
+
+    concurrency: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
+        default=None, description="Requests in flight at the peak, count."
+    )
+    users: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
+        default=None, description="Users at the peak, count."
+    )
+    think_time_s: Annotated[float, Field(ge=0, le=1e7)] = Field(
+        default=0.0, description="A user's pause between an answer and the next request, seconds."
+    )
+    requests_per_s_peak: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
+        default=None, description="Arrivals at the peak, requests/s."
+    )
+    requests_per_s_mean: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
+        default=None, description="Mean arrivals, requests/s; answers the replicas a mean hour needs."
+    )
+    burstiness_cv: Annotated[float, Field(ge=0, le=100)] = Field(
+        default=1.0, description="Coefficient of variation of the times between arrivals; 1 is Poisson."
+    )
+    headroom: Annotated[float, Field(ge=0, le=10)] = Field(
+        default=0.0, description="Share added to the demand: 0.2 sizes for 20 % more."
+    )
+
+
+class CandidatesPart(RequestBody):
+    """What to choose from; every combination is sized."""
+
+    gpus: Annotated[list[GpuSlug], Field(min_length=1, max_length=50)] = Field(description="GPUs of the catalog.")
+    precisions: Annotated[list[WeightFormat], Field(min_length=1, max_length=10)] | None = Field(
+        default=None,
+        description=(
+            f"Formats of the weights: {', '.join(WEIGHT_FORMATS)}; when left out that of the model's own files, else "
+            "bf16."
+        ),
+    )
+    tp: Annotated[list[Degree], Field(min_length=1, max_length=10)] = Field(
+        default=[1, 2, 4, 8], description="Tensor parallel degrees; those that do not divide the heads are left out."
+    )
+    kv_cache: CacheFormatName = Field(default="bf16", description="Format of the KV cache.")
+
+
+class GpuPricePart(RequestBody):
+    """Price of a GPU."""
+
+    price_per_gpu_hour: Money = Field(description="Price of one GPU for an hour, exact decimal.")
+    currency: Currency
+
+
+class BudgetPart(RequestBody):
+    """Limits of the whole fleet."""
+
+    gpus: Count | None = Field(default=None, description="Most GPUs, count.")
+    cost_per_month: Money | None = Field(default=None, description="Most money for 730 h, exact decimal.")
+    currency: Currency | None = Field(default=None, description="Currency of the limit.")
+
+
+class SizingRequest(RequestBody):
+    """Model, lengths, demand, candidates and targets."""
+
+    model: ModelPart
+    engine: EngineSlug = Field(default=DEFAULT_ENGINE, description="Engine profile of the replicas.")
+    workload: WorkloadPart = Field(
+        description=(
+            "Lengths of a request. The load is that of `demand`: a mode, concurrency, rate or variation that says "
+            "another one is refused."
+        )
+    )
+    demand: DemandPart
+    candidates: CandidatesPart
+    memory: MemoryPart = Field(default=MemoryPart(), description="Overrides of the profile's memory settings.")
+    slo: SloPart | None = Field(default=None, description="Targets of a request; none when left out.")
+    objective: Literal["min_gpus", "min_cost", "max_goodput_per_gpu"] = Field(
+        default="min_gpus", description="What the first option has: fewest GPUs, lowest bill, or most per GPU."
+    )
+    gpus_per_node: Annotated[Degree, Field(description="GPUs of one machine, count.")] = 8
+    budget: BudgetPart | None = Field(default=None, description="Limits; none when left out.")
+    prices: Annotated[dict[GpuSlug, GpuPricePart], Field(max_length=50), BeforeValidator(OnePerRow("gpu"))] = Field(
+        default={}, description="Prices by GPU; without one, the median of the catalog's on-demand offers in USD."
+    )
+
+
+def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
+    """The answer to a request.
+
+    Raises:
+        ResolutionError: Not exactly one demand, too many candidates, or a model that cannot be resolved.
+    """
+    demand = _demand(body)
+    slo = (body.slo or SloPart()).service_level()
+    budget = _budget(body.budget)
+    prices = _prices(body, asked)
+    base = _base(body)
+    candidates = resolve_candidates(base, asked.facts, _wanted(body), prices)
+    sized = [size(candidate, demand, slo, body.gpus_per_node) for candidate in candidates.found]
+    order = ranked(sized, Objective(body.objective))
+    order = [o for o in order if budget.allows(o)] + [o for o in order if not budget.allows(o)]
+    feasible = bool(order) and budget.allows(order[0])
+    nearest = None
+    if not feasible:
+        around = _around(body, base)
+        nearest = budget.nearest(order) if order else nearest_candidate(sized, around, demand, slo, asked.facts)
+    steps = _steps(order[0], demand) if order and asked.explain else []
+    binding = None if feasible else binds(order, sized)
+    resolved = _about(body, candidates, slo, prices)
+    if nearest is None and binding == "memory":
+        nothing = _("Nothing near what was asked for holds one request of this length: shorten it.")
+        resolved = replace(resolved, warnings=(*resolved.warnings, nothing))
+    common = common_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
+    return SizingAnswer(
+        **common,
+        inputs=SizingInputs.of(body, candidates.found[0].plan if candidates.found else None),
+        feasible=feasible,
+        objective=body.objective,
+        binding_constraint=binding,
+        options=[option_part(option, budget) for option in order],
+        rejected=[rejected_part(option) for option in sized if option.served is None],
+        nearest=None if nearest is None else nearest_part(nearest),
+    )
+
+
+def _demand(body: SizingRequest) -> Demand:
+    part = body.demand
+    kinds = [name for name in ("concurrency", "users", "requests_per_s_peak") if getattr(part, name) is not None]
+    if len(kinds) != 1:
+        code: Literal["required", "ambiguous"] = "ambiguous" if kinds else "required"
+        detail = _("Give exactly one of concurrency, users and requests_per_s_peak.")
+        raise ResolutionError([Issue(path=("demand",), code=code, detail=detail)])
+    mean, peak = part.requests_per_s_mean, part.requests_per_s_peak
+    if mean is not None and (peak is None or mean > peak):
+        detail = _("The mean rate goes with a peak rate and is at most that.")
+        raise ResolutionError([Issue(path=("demand", "requests_per_s_mean"), code="invalid", detail=detail)])
+    if part.think_time_s and part.users is None:
+        detail = _("Only users pause to think: give users.")
+        raise ResolutionError([Issue(path=("demand", "think_time_s"), code="not_supported", detail=detail)])
+    if part.burstiness_cv != 1 and peak is None:
+        detail = _("Only a rate of arrivals is bursty: give requests_per_s_peak.")
+        raise ResolutionError([Issue(path=("demand", "burstiness_cv"), code="not_supported", detail=detail)])
+    return Demand(**dict(part))
+
+
+def _budget(part: BudgetPart | None) -> Budget:
+    if part is None:
+        return Budget()
+    if (part.cost_per_month is None) != (part.currency is None):
+        detail = _("A limit of money needs its currency.")
+        raise ResolutionError([Issue(path=("budget", "currency"), code="required", detail=detail)])
+    limit = None if part.cost_per_month is None else Decimal(part.cost_per_month)
+    return Budget(gpus=part.gpus, cost_per_month=limit, currency=part.currency)
+
+
+def _base(body: SizingRequest) -> PlanChoice:
+    """What all candidates share; each puts its own GPU, weights and degree in."""
+    return PlanChoice(
+        model=model_choice(body.model),
+        gpu=GpuChoice(slug=body.candidates.gpus[0]),
+        engine=body.engine,
+        precision=PrecisionChoice(kv_cache=body.candidates.kv_cache),
+        memory=MemoryOverrides(**dict(body.memory)),
+        workload=_lengths(body),
+    )
+
+
+def _lengths(body: SizingRequest) -> WorkloadChoice:
+    """The lengths of a request; the load is that of `demand`, and a workload that says another one is refused.
+
+    Raises:
+        ResolutionError: Every field of the workload that speaks of another load.
+    """
+    given, demand, found = body.workload, body.demand, Collector()
+    open_loop = demand.requests_per_s_peak is not None
+    mode = WorkloadMode.OPEN_LOOP if open_loop else WorkloadMode.CLOSED_LOOP
+    said = {
+        "mode": (given.mode, mode.value, "closed_loop"),
+        "concurrency": (given.concurrency, demand.concurrency, None),
+        "requests_per_s": (given.requests_per_s, demand.requests_per_s_peak, None),
+        "burstiness_cv": (given.burstiness_cv, demand.burstiness_cv, 1.0),
+        "batch_sizes": (given.batch_sizes, None, None),
+    }
+    for name, (value, of_demand, default) in said.items():
+        if value not in (default, of_demand):
+            detail = _("The load of a sizing is that of demand: say it there, or leave it out.")
+            found.add(("workload", name), "not_supported", detail)
+    found.raise_if_any()
+    lengths = given.choice()
+    return replace(
+        lengths, mode=WorkloadMode.CLOSED_LOOP, concurrency=1, requests_per_s=None, burstiness_cv=1.0, batch_sizes=()
+    )
+
+
+def _wanted(body: SizingRequest) -> list[Wanted]:
+    choice = body.candidates
+    formats: Sequence[str | None] = choice.precisions or (None,)
+    wanted = list(dict.fromkeys((g, p, tp) for g in choice.gpus for p in formats for tp in choice.tp))
+    if len(wanted) > MAX_CANDIDATES:
+        detail = _("At most %(n)s candidates.") % {"n": MAX_CANDIDATES}
+        raise ResolutionError([Issue(path=("candidates",), code="out_of_range", detail=detail)])
+    return wanted
+
+
+def _prices(body: SizingRequest, asked: Asked) -> dict[str, GpuPrice | None]:
+    """Price of each candidate GPU, all comparable.
+
+    Raises:
+        ResolutionError: Prices in several currencies to rank by, or a budget in another than a price.
+    """
+    stated = {
+        gpu: GpuPrice(amount=Decimal(part.price_per_gpu_hour), currency=part.currency, source="request")
+        for gpu, part in body.prices.items()
+    }
+    prices = {gpu: gpu_price(gpu, stated, asked.facts) for gpu in body.candidates.gpus}
+    check_one_currency(
+        prices.values(),
+        ranked_by_cost=body.objective == "min_cost",
+        budget=body.budget.currency if body.budget is not None else None,
+    )
+    return prices
+
+
+def _around(body: SizingRequest, base: PlanChoice) -> Neighbourhood:
+    choice = body.candidates
+    return Neighbourhood(
+        base=base,
+        gpus=tuple(dict.fromkeys(choice.gpus)),
+        precisions=tuple(dict.fromkeys(choice.precisions or (None,))),
+        tp=tuple(sorted(set(choice.tp))),
+        gpus_per_node=body.gpus_per_node,
+    )
+
+
+def _about(
+    body: SizingRequest, candidates: Candidates, slo: ServiceLevel, prices: Mapping[str, GpuPrice | None]
+) -> Resolved:
+    plans = [candidate.plan for candidate in candidates.found]
+    assumptions = [text for plan in plans for text in plan.assumptions]
+    warnings = [text for plan in plans for text in plan.warnings]
+    warnings += [_("Left out: %(what)s") % {"what": text} for text in candidates.left_out]
+    warnings += [_("No price of %(gpu)s is known.") % {"gpu": gpu} for gpu, price in prices.items() if price is None]
+    warnings += [
+        _("The price of %(gpu)s is not used: it is no candidate.") % {"gpu": gpu}
+        for gpu in body.prices
+        if gpu not in prices
+    ]
+    if plans and binding_targets(slo, workload_of(plans[0])) != slo:
+        warnings.append(no_gap_text())
+    if slo.percentile is not None and body.demand.requests_per_s_peak is None:
+        warnings.append(no_percentile_text())
+    if body.demand.requests_per_s_peak is not None and not any(getattr(slo, name) is not None for name in TARGETS):
+        assumptions.append(_("Without targets 95 % of the highest stable rate is taken, however bursty the arrivals."))
+    if body.demand.headroom == 0:
+        assumptions.append(_("No headroom: give one for growth and failures."))
+    return Resolved(
+        assumptions=tuple(dict.fromkeys(assumptions)),
+        warnings=tuple(dict.fromkeys(warnings)),
+        not_modelled=(_("uneven routing over replicas"), _("time to start replicas")),
+        provenance=tuple(price.provenance(gpu) for gpu, price in prices.items() if price is not None),
+    )
+
+
+def _steps(option: Option, demand: Demand) -> list[Step]:
+    served = option.served
+    if served is None:
+        return []
+    per = demand.carried_by(served.capacity)
+    return [
+        Step.worked(
+            name="replicas",
+            formula="max(ceil(demand · (1 + headroom) / capacity_per_replica), 1)",
+            values={"demand": demand.wanted, "headroom": demand.headroom, "capacity_per_replica": per},
+            value=served.fleet.replicas,
+            unit="1",
+            source="replicas are whole",
+        ),
+        Step.worked(
+            name="gpus",
+            formula="replicas · gpus_per_replica",
+            values={"replicas": served.fleet.replicas, "gpus_per_replica": served.fleet.gpus_per_replica},
+            value=served.fleet.gpus,
+            unit="1",
+            source="definition",
+        ),
+    ]
+
+
+ENDPOINT = Endpoint(
+    slug="sizing",
+    summary="Replicas and GPUs for a demand within targets and budget",
+    description=(
+        "Sizes every candidate GPU, precision and tensor parallel degree: the largest load of one replica that its "
+        "memory holds and that meets the targets, then whole replicas inside node boundaries. Answers what binds each "
+        "option; when nothing is feasible, why, and the nearest that would be. An infeasible demand is 200."
+    ),
+    request=SizingRequest,
+    response=SizingAnswer,
+    answer=answer_sizing,
+)

@@ -1,0 +1,147 @@
+"""Replicas and GPUs for a demand within targets and budget, for each candidate."""
+
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+
+from estimator.engine.cost import money
+from estimator.engine.cost.self_hosted import HOURS_PER_MONTH
+from estimator.engine.errors import EngineError, InvalidInputError
+from estimator.engine.options import ServiceLevel
+from estimator.engine.sizing import Capacity, Fleet, Objective, fleet, replicas_for
+from estimator.estimates.throughput.capacity import Load, ReplicaCapacity, replica_capacity
+from estimator.estimates.throughput.setting import prepared_key, workload_of
+from estimator.resolvers.candidates import Candidate
+from estimator.resolvers.gpu_prices import GpuPrice
+
+CROSSES_NODE = "tensor_parallel_crosses_node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Exactly one of a concurrency, users with a think time, or a peak rate; `headroom` is added as a share of it."""
+
+    concurrency: float | None = None
+    users: float | None = None
+    think_time_s: float = 0.0
+    requests_per_s_peak: float | None = None
+    requests_per_s_mean: float | None = None
+    burstiness_cv: float = 1.0
+    headroom: float = 0.0
+
+    @property
+    def wanted(self) -> float:
+        """The demand in its own unit, without headroom."""
+        found = next((v for v in (self.concurrency, self.users, self.requests_per_s_peak) if v is not None), None)
+        if found is None:
+            raise InvalidInputError("a demand is a concurrency, users or a peak rate", field="demand")
+        return found
+
+    @property
+    def load(self) -> Load:
+        """How it loads a replica."""
+        return Load(
+            think_time_s=None if self.users is None else self.think_time_s,
+            arrivals_cv=None if self.requests_per_s_peak is None else self.burstiness_cv,
+        )
+
+    def scaled(self, value: float) -> float:
+        """A demand with its headroom."""
+        return value * (1 + self.headroom)
+
+    def carried_by(self, capacity: Capacity) -> float:
+        """What one replica carries in the unit of the demand."""
+        if self.concurrency is not None:
+            return float(capacity.concurrency)
+        if self.users is not None:
+            return capacity.users or float(capacity.concurrency)
+        return capacity.requests_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fulfilment:
+    """The machines that serve a demand, what all of them carry, and their price where one is known."""
+
+    capacity: Capacity
+    fleet: Fleet
+    mean_replicas: int | None
+    total_capacity: float
+    cost_per_hour: Decimal | None
+    cost_per_month: Decimal | None
+
+    @property
+    def goodput_per_gpu(self) -> float:
+        """Requests per second of a replica over its GPUs."""
+        return self.capacity.requests_per_s / self.fleet.gpus_per_replica
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A candidate sized; without `served` it serves nothing, and `reason` says why."""
+
+    candidate: Candidate
+    basis: str
+    replica: ReplicaCapacity | None
+    served: Fulfilment | None
+    reason: str | None
+
+
+def size(candidate: Candidate, demand: Demand, slo: ServiceLevel, gpus_per_node: int) -> Option:
+    """Size one candidate; a plan the engine cannot evaluate is an option that serves nothing, with its reason."""
+    plan = candidate.plan
+    try:
+        prepared = prepared_key(plan)
+    except EngineError as error:
+        return _rejected(candidate, f"not_supported: {error}", basis="assumption")
+    basis = str(prepared.basis)
+    if plan.parallelism.tp > gpus_per_node:
+        return _rejected(candidate, CROSSES_NODE, basis=basis)
+    replica = replica_capacity(prepared, workload_of(plan), demand.load, slo)
+    if replica.capacity is None:
+        return Option(candidate=candidate, basis=basis, replica=replica, served=None, reason=replica.reason)
+    served = _serve(demand, replica.capacity, plan.parallelism.gpus, gpus_per_node, candidate.price)
+    return Option(candidate=candidate, basis=basis, replica=replica, served=served, reason=None)
+
+
+def _rejected(candidate: Candidate, reason: str, *, basis: str) -> Option:
+    return Option(candidate=candidate, basis=basis, replica=None, served=None, reason=reason)
+
+
+def _serve(
+    demand: Demand, capacity: Capacity, gpus_per_replica: int, gpus_per_node: int, price: GpuPrice | None
+) -> Fulfilment:
+    per = demand.carried_by(capacity)
+    replicas = replicas_for(demand.scaled(demand.wanted), per)
+    machines = fleet(replicas, gpus_per_replica, gpus_per_node)
+    hour, month = _bill(price, machines)
+    mean = demand.requests_per_s_mean
+    return Fulfilment(
+        capacity=capacity,
+        fleet=machines,
+        mean_replicas=None if mean is None else replicas_for(demand.scaled(mean), per),
+        total_capacity=per * replicas,
+        cost_per_hour=hour,
+        cost_per_month=month,
+    )
+
+
+def _bill(price: GpuPrice | None, machines: Fleet) -> tuple[Decimal | None, Decimal | None]:
+    if price is None:
+        return None, None
+    with localcontext(money.EXACT):
+        hour = (price.amount * machines.gpus).normalize()
+        return hour, (hour * HOURS_PER_MONTH).normalize()
+
+
+def ranked(options: list[Option], objective: Objective) -> list[Option]:
+    """Options that serve the demand, best first; unknown prices go last."""
+
+    def key(served: Fulfilment) -> tuple[float | Decimal, ...]:
+        bill = (served.cost_per_month is None, served.cost_per_month or Decimal(0))
+        if objective is Objective.MAX_GOODPUT_PER_GPU:
+            return (-served.goodput_per_gpu, served.fleet.gpus)
+        if objective is Objective.MIN_COST:
+            return (*bill, served.fleet.gpus)
+        return (served.fleet.gpus, *bill)
+
+    able = [(key(option.served), place, option) for place, option in enumerate(options) if option.served is not None]
+    return [option for _key, _place, option in sorted(able, key=lambda one: one[:2])]

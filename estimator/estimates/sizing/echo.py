@@ -1,0 +1,98 @@
+"""The resolved inputs of a sizing, echoed in its answer."""
+
+from typing import Any
+
+from pydantic import Field
+
+from estimator.engine.specs import WorkloadMode
+from estimator.estimates.answers import Amount, MeanTokensEcho, ResponsePart
+from estimator.estimates.echo import EngineEcho, MemoryEcho, ModelEcho, SloEcho
+from estimator.resolvers.plan import Plan
+
+
+class SizingLengthsEcho(ResponsePart):
+    """Lengths of a request that were taken; the load is that of the demand."""
+
+    input_tokens: MeanTokensEcho = Field(description="Mean prompt of a request, tokens.")
+    output_tokens: MeanTokensEcho = Field(description="Mean answer of a request, tokens.")
+    context_tokens: MeanTokensEcho | None = Field(description="Cache length asked for, tokens; null: from the lengths.")
+    prefix_cache_hit_rate: float = Field(description="Share of prompt tokens found in the prefix cache.")
+
+
+class DemandEcho(ResponsePart):
+    """What has to be served."""
+
+    concurrency: float | None = Field(description="Requests in flight at the peak, count.")
+    users: float | None = Field(description="Users at the peak, count.")
+    think_time_s: float = Field(description="A user's pause between an answer and the next request, seconds.")
+    requests_per_s_peak: float | None = Field(description="Arrivals at the peak, requests/s.")
+    requests_per_s_mean: float | None = Field(description="Mean arrivals, requests/s.")
+    burstiness_cv: float = Field(description="Coefficient of variation of the times between arrivals.")
+    headroom: float = Field(description="Share added to the demand.")
+
+
+class CandidatesEcho(ResponsePart):
+    """What was chosen from."""
+
+    gpus: list[str] = Field(description="Slugs of the GPUs.")
+    precisions: list[str] = Field(
+        description="Formats of the weights; what was left out is the format of the model's own files."
+    )
+    tp: list[int] = Field(description="Tensor parallel degrees.")
+    kv_cache: str = Field(description="Format of the KV cache.")
+
+    @classmethod
+    def of(cls, candidates: Any, plan: Plan | None) -> "CandidatesEcho":
+        """The candidates; formats left out are that of the plan, none where nothing could be planned."""
+        own = [] if plan is None else [plan.precision.weights]
+        formats = own if candidates.precisions is None else candidates.precisions
+        return cls(gpus=candidates.gpus, precisions=formats, tp=candidates.tp, kv_cache=candidates.kv_cache)
+
+
+class SizingBudgetEcho(ResponsePart):
+    """Limits of the whole fleet."""
+
+    gpus: int | None = Field(description="Most GPUs, count; null: no limit.")
+    cost_per_month: Amount | None = Field(description="Most money for 730 h, exact decimal; null: no limit.")
+    currency: str | None = Field(description="ISO 4217 code of the limit; null without one.")
+
+
+class SizingInputs(ResponsePart):
+    """What the sizing was made for, resolved."""
+
+    model: ModelEcho | None = Field(description="The model; null where no candidate could be planned.")
+    engine: EngineEcho | None = Field(description="The engine profile; null where no candidate could be planned.")
+    memory: MemoryEcho = Field(description="Overrides of the profile's memory settings; null: the profile's own.")
+    workload: SizingLengthsEcho | None = Field(description="Lengths; null where no candidate could be planned.")
+    demand: DemandEcho
+    candidates: CandidatesEcho
+    slo: SloEcho | None = Field(description="Targets; null where none were given.")
+    objective: str = Field(description="What the options are ranked by.")
+    gpus_per_node: int = Field(description="GPUs of one machine, count.")
+    budget: SizingBudgetEcho | None = Field(description="Limits; null where none were given.")
+
+    @classmethod
+    def of(cls, body: Any, plan: Plan | None) -> "SizingInputs":
+        """The echo of a request and of one of its candidates' plans, which share model, engine and lengths.
+
+        Args:
+            body: the `SizingRequest`.
+            plan: a plan of it, None where there is none.
+        """
+        return cls(
+            model=None if plan is None else ModelEcho.of(plan.model),
+            engine=None if plan is None else EngineEcho.model_validate(plan.engine),
+            memory=MemoryEcho.model_validate(body.memory) if plan is None else MemoryEcho.of(plan.memory, plan.engine),
+            workload=None if plan is None or plan.workload is None else SizingLengthsEcho.model_validate(plan.workload),
+            demand=DemandEcho.model_validate(body.demand),
+            candidates=CandidatesEcho.of(body.candidates, plan),
+            slo=None if body.slo is None else SloEcho.of(body.slo.service_level(), _mode(body)),
+            objective=body.objective,
+            gpus_per_node=body.gpus_per_node,
+            budget=None if body.budget is None else SizingBudgetEcho.model_validate(body.budget),
+        )
+
+
+def _mode(body: Any) -> WorkloadMode:
+    """Arrivals at a rate are an open loop, people and requests in flight a closed one."""
+    return WorkloadMode.CLOSED_LOOP if body.demand.requests_per_s_peak is None else WorkloadMode.OPEN_LOOP

@@ -1,0 +1,268 @@
+"""The axes of a sweep, resolved from a snapshot's facts: engine objects, labels for rows, and what goes with what."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimator.engine.errors import EngineError, InvalidInputError, UnknownArchitectureError
+from estimator.engine.options import Lora
+from estimator.engine.specs import Parallelism, Precision
+from estimator.estimates.sweep.entries import (
+    Entry,
+    SweepEngine,
+    gpu_choice,
+    label_of,
+    model_choice,
+    name_faults,
+    refuse_twice,
+    resolve_sweep_engine,
+)
+from estimator.estimates.sweep.loads import SweepWorkload, check_window, load_faults, workload_of
+from estimator.resolvers.choices import PrecisionChoice
+from estimator.resolvers.facts import Facts
+from estimator.resolvers.gpus import resolve_gpu
+from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode, ResolutionError
+from estimator.resolvers.models import resolve_model
+from estimator.resolvers.parallel import check_parallelism, scale_up_warning
+from estimator.resolvers.plan import ResolvedGpu, ResolvedModel
+from estimator.resolvers.precisions import (
+    check_activations,
+    check_cache_format,
+    check_precision,
+    resolve_precision,
+    stored_format_warnings,
+)
+
+Path = tuple[str | int, ...]
+Reasons = NDArray[np.int32]
+_IDEAL = "ideal"
+# The axes in row order, each with the column of its labels.
+COLUMN_OF_AXIS = {
+    "models": "model",
+    "gpus": "gpu",
+    "engines": "engine",
+    "precisions": "precision",
+    "parallelism": "parallelism",
+    "workloads": "workload",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPrecision:
+    """Formats of one precision; `cache_stated`: the format of the KV cache was given, not taken for granted."""
+
+    choice: PrecisionChoice
+    cache_stated: bool
+
+    def of(self, model: ResolvedModel) -> Precision:
+        """The formats of a model: weights left out are those of its own files."""
+        return resolve_precision(self.choice, model.architecture)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axes:
+    """Resolved axes; `gpus_ideal` holds the same GPUs with the memory figure that profile `ideal` counts with.
+
+    `labels` are what rows call each entry, by the column's name. `parallel_reason[model, parallelism]`,
+    `precision_reason[gpu, precision]`, `cache_reason[engine, precision]` and `window_reason[model, workload]` index
+    `reasons`; −1 is fine.
+    """
+
+    models: tuple[ResolvedModel, ...]
+    gpus: tuple[ResolvedGpu, ...]
+    gpus_ideal: tuple[ResolvedGpu, ...]
+    engines: tuple[SweepEngine, ...]
+    precisions: tuple[SweepPrecision, ...]
+    parallelism: tuple[Parallelism, ...]
+    workloads: tuple[SweepWorkload, ...]
+    lora: Lora | None
+    labels: Mapping[str, tuple[str, ...]]
+    parallel_reason: Reasons
+    precision_reason: Reasons
+    cache_reason: Reasons
+    window_reason: Reasons
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int, int, int, int, int]:
+        """Lengths of the axes in row order: model, GPU, engine, precision, parallelism, workload."""
+        return (
+            len(self.models),
+            len(self.gpus),
+            len(self.engines),
+            len(self.precisions),
+            len(self.parallelism),
+            len(self.workloads),
+        )
+
+    def unsupported(self, codes: Sequence[Any]) -> Reasons:
+        """Index of the reason why rows at these places of the axes have no figures, −1 where they have."""
+        model, gpu, engine, precision, parallel, workload = codes
+        found = self.parallel_reason[model, parallel]
+        for other in (
+            self.precision_reason[gpu, precision],
+            self.cache_reason[engine, precision],
+            self.window_reason[model, workload],
+        ):
+            found = np.where(found >= 0, found, other)
+        return np.asarray(found, dtype=np.int32)
+
+
+def resolve_axes(sweep: Mapping[str, Any], facts: Facts) -> Axes:
+    """The axes of a sweep given by the names of the API.
+
+    Raises:
+        ResolutionError: Every slug that is unknown and every entry that goes with nothing, by its place in the sweep.
+        UnknownArchitectureError: A config whose model_type has no rule.
+    """
+    issues = [*name_faults(sweep, facts), *load_faults(sweep["workloads"], sweep.get("batch_sizes"))]
+    models = [
+        _part(issues, lambda e=entry: resolve_model(model_choice(e), facts, ()), ("models", number))
+        for number, entry in enumerate(sweep["models"])
+    ]
+    shared = sweep.get("memory") or {}
+    engines = [
+        _part(issues, lambda e=entry: resolve_sweep_engine(e, facts, shared), ("engines", number))
+        for number, entry in enumerate(sweep["engines"])
+    ]
+    kinds = {engine.profile.kind == _IDEAL for engine in engines if engine is not None}
+    gpus = _gpus(sweep["gpus"], facts, issues, ideal=False) if False in kinds else []
+    gpus_ideal = _gpus(sweep["gpus"], facts, issues, ideal=True) if True in kinds else []
+    if issues:
+        raise ResolutionError(issues[:MAX_ISSUES])
+    axes = _matched(sweep, models, gpus, gpus_ideal, engines)
+    _refuse_useless(axes)
+    refuse_twice({axis: axes.labels[column] for axis, column in COLUMN_OF_AXIS.items()})
+    return axes
+
+
+def _matched(
+    sweep: Mapping[str, Any],
+    models: Sequence[ResolvedModel],
+    gpus: Sequence[ResolvedGpu],
+    gpus_ideal: Sequence[ResolvedGpu],
+    engines: Sequence[SweepEngine],
+) -> Axes:
+    """The axes with what goes with what."""
+    precisions = tuple(map(_precision, sweep["precisions"]))
+    parallelism = tuple(Parallelism(**given) for given in sweep["parallelism"])
+    workloads = tuple(map(workload_of, sweep["workloads"]))
+    some_gpus = tuple(gpus or gpus_ideal)
+    reasons: list[str] = []
+    axes = Axes(
+        models=tuple(models),
+        gpus=some_gpus,
+        gpus_ideal=tuple(gpus_ideal) or some_gpus,
+        engines=tuple(engines),
+        precisions=precisions,
+        parallelism=parallelism,
+        workloads=workloads,
+        lora=Lora(**sweep["lora"]) if sweep.get("lora") else None,
+        labels={
+            "model": tuple(map(label_of, sweep["models"])),
+            "gpu": tuple(map(label_of, sweep["gpus"])),
+            "engine": tuple(engine.label for engine in engines),
+            "precision": tuple(precision_label(precision, models) for precision in precisions),
+            "parallelism": tuple(f"tp{p.tp}-pp{p.pp}-ep{p.ep}-dp{p.dp}" for p in parallelism),
+            "workload": tuple(workload.label for workload in workloads),
+        },
+        parallel_reason=_matrix(reasons, models, parallelism, lambda m, p: check_parallelism(p, m.architecture)),
+        precision_reason=_matrix(
+            reasons, some_gpus, precisions, lambda g, p: check_activations(p.choice.activations, g)
+        ),
+        cache_reason=_matrix(
+            reasons, engines, precisions, lambda e, p: check_cache_format(p.choice.kv_cache, e.profile)
+        ),
+        window_reason=_matrix(reasons, models, workloads, check_window),
+    )
+    return replace(axes, reasons=tuple(reasons))
+
+
+def warnings_of(axes: Axes) -> Iterator[str]:
+    """What an estimate of each setting would warn of, each once: formats, splits, models read with a gap."""
+    told = dict.fromkeys(axes.reasons)
+    for model in axes.models:
+        told |= dict.fromkeys(model.architecture.warnings)
+        for precision in axes.precisions:
+            told |= dict.fromkeys(stored_format_warnings(precision.of(model), model))
+    for place, gpu in enumerate(axes.gpus):
+        for number, precision in enumerate(axes.precisions):
+            if axes.precision_reason[place, number] < 0:
+                told |= dict.fromkeys(
+                    text for model in axes.models for text in check_precision(precision.of(model), gpu)
+                )
+        for parallel in axes.parallelism:
+            if spans := scale_up_warning(parallel, gpu):
+                told[spans] = None
+    yield from told
+
+
+def _precision(given: Mapping[str, Any]) -> SweepPrecision:
+    stated = {name: value for name, value in given.items() if value is not None}
+    return SweepPrecision(choice=PrecisionChoice(**stated), cache_stated="kv_cache" in stated)
+
+
+def precision_label(precision: SweepPrecision, models: Sequence[ResolvedModel]) -> str:
+    """weights/kv_cache, with the other formats behind where they are set; `own` where models' own files differ."""
+    weights = {precision.of(model).weights for model in models}
+    label = f"{weights.pop() if len(weights) == 1 else 'own'}/{precision.choice.kv_cache}"
+    for name in ("attention_weights", "expert_weights", "activations"):
+        if value := getattr(precision.choice, name):
+            label += f" {name.removesuffix('_weights')}={value}"
+    return label
+
+
+def _part(issues: list[Issue], resolve: Any, path: Path) -> Any:
+    """What `resolve` gives, or None with its faults noted at `path`."""
+    try:
+        return resolve()
+    except ResolutionError as error:
+        issues += [Issue(path=path, code=i.code, detail=i.detail, near=i.near) for i in error.issues]
+    except UnknownArchitectureError as error:
+        error.field = ".".join(map(str, ("sweep", *path, "config", "model_type")))
+        raise
+    except EngineError as error:
+        code: IssueCode = "invalid" if isinstance(error, InvalidInputError) else "not_supported"
+        issues.append(Issue(path=path, code=code, detail=str(error)))
+    return None
+
+
+def _gpus(entries: Sequence[Entry], facts: Facts, issues: list[Issue], *, ideal: bool) -> list[Any]:
+    return [
+        _part(issues, lambda e=entry: resolve_gpu(gpu_choice(e), facts, ideal=ideal, path=()), ("gpus", number))
+        for number, entry in enumerate(entries)
+    ]
+
+
+def _matrix(reasons: list[str], rows: Sequence[Any], columns: Sequence[Any], check: Any) -> Reasons:
+    """Index of the reason why a row does not go with a column, −1 where it does."""
+    matrix = np.full((len(rows), len(columns)), -1, dtype=np.int32)
+    for row, left in enumerate(rows):
+        for column, right in enumerate(columns):
+            try:
+                check(left, right)
+            except (ResolutionError, EngineError) as error:
+                text = " ".join(i.detail for i in error.issues) if isinstance(error, ResolutionError) else str(error)
+                if text not in reasons:
+                    reasons.append(text)
+                matrix[row, column] = reasons.index(text)
+    return matrix
+
+
+def _refuse_useless(axes: Axes) -> None:
+    """An entry that goes with nothing of the sweep is a mistake of its author, not a row without figures."""
+    issues = []
+    for name, matrix, code in (
+        ("parallelism", axes.parallel_reason, "not_supported"),
+        ("precisions", axes.precision_reason, "not_supported"),
+        ("precisions", axes.cache_reason, "not_supported"),
+        ("workloads", axes.window_reason, "out_of_range"),
+    ):
+        for entry in np.flatnonzero((matrix >= 0).all(axis=0)):
+            detail = axes.reasons[int(matrix[0, entry])]
+            issues.append(Issue(path=(name, int(entry)), code=code, detail=detail))  # type: ignore[arg-type]
+    if issues:
+        raise ResolutionError(issues)

@@ -1,0 +1,190 @@
+"""A sweep: from its definition and a snapshot of the catalog to rows. Rows depend on nothing else.
+
+The same definition and snapshot give the same rows, however they are cut and whoever computes them; row order is
+model, GPU, engine, precision, parallelism, workload, load (batch size, or rate of arrival).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+from numpy.typing import NDArray
+
+from estimator.estimates.sweep import evaluation as sweep_evaluation
+from estimator.estimates.sweep.axes import Axes, resolve_axes
+from estimator.estimates.sweep.columns import Rows, TextValues
+from estimator.estimates.sweep.costs import cost_columns
+from estimator.estimates.sweep.entries import slug_of
+from estimator.estimates.sweep.loads import (
+    UP_TO_FIT,
+    Loads,
+    batch_sizes_of,
+    count_of_loads,
+    joined,
+    loads_of,
+    workload_of,
+)
+from estimator.estimates.sweep.slo import meets_slo
+from estimator.resolvers.facts import Facts, StoredFacts
+from estimator.resolvers.issues import Issue, ResolutionError
+
+MAX_SETTINGS = 100_000
+# "max" folds every setting while the order is taken, 0.4 ms each (measured): this many are 4 s.
+MAX_SETTINGS_UP_TO_FIT = 10_000
+Ints = NDArray[np.int64]
+
+
+class Sweep:
+    """All rows of a sweep by their index, computed in any pieces."""
+
+    def __init__(self, axes: Axes, batch_sizes: Any, slo: Mapping[str, Any] | None, prices: Mapping[str, Any]) -> None:
+        self.axes = axes
+        self._cache = sweep_evaluation.SettingCache(axes)
+        self._slo = slo
+        self._prices = prices
+        # Loads of each point where they hang on what fits, else of each workload: the same for every setting.
+        self._by_point = batch_sizes == UP_TO_FIT
+        if self._by_point:
+            lists = sweep_evaluation.loads_up_to_fit(axes, self._cache)
+        else:
+            batches = batch_sizes_of(batch_sizes)
+            lists = [loads_of(workload, batches) for workload in axes.workloads]
+        self._loads = joined(lists)
+        self._offsets: Ints = np.concatenate([[0], np.cumsum([len(loads) for loads in lists])]).astype(np.int64)
+
+    @property
+    def total_rows(self) -> int:
+        """Rows of the whole sweep."""
+        return len(self._loads) * (1 if self._by_point else int(np.prod(self.axes.shape[:5])))
+
+    def rows(self, first: int, count: int) -> Rows:
+        """Rows `first` … `first + count` as columns."""
+        return self.rows_at(np.arange(first, min(first + count, self.total_rows), dtype=np.int64))
+
+    def rows_at(self, index: Ints) -> Rows:
+        """The rows of these indices as columns, in their order."""
+        return self.rows_of(*self._place(index), index=index)
+
+    def rows_of(self, point: Ints, loads: Loads, *, index: Ints | None = None) -> Rows:
+        """Rows of any points (settings and workload) and loads, whether the sweep holds them or not."""
+        index = np.arange(len(point), dtype=np.int64) if index is None else index
+        codes = np.unravel_index(point, self.axes.shape)
+        columns = self._key_columns(index, codes, loads)
+        unsupported = self.axes.unsupported(codes)
+        columns |= sweep_evaluation.evaluate(self.axes, self._cache, codes, loads, unsupported)
+        columns["reason"] = _reasons(self.axes, unsupported, columns["reason"])
+        gpus = np.array([p.gpus for p in self.axes.parallelism], dtype=np.float64)[codes[4]]
+        columns |= cost_columns(
+            gpu=_text(columns["gpu"]),
+            gpus=gpus,
+            per_second={side: _floats(columns[f"tokens_per_s_total_{side}"]) for side in ("low", "mid", "high")},
+            prices=self._prices,
+        )
+        columns["meets_slo"] = meets_slo(columns, self._slo)
+        return columns
+
+    def point_of(self, row: Mapping[str, Any]) -> int | None:
+        """The point of a stored row by its labels, None when this sweep has no such setting."""
+        codes = []
+        for name, labels in self.axes.labels.items():
+            if row[name] not in labels:
+                return None
+            codes.append(labels.index(row[name]))
+        return int(np.ravel_multi_index(codes, self.axes.shape))
+
+    def slug_of(self, kind: str, label: str) -> str | None:
+        """The catalog row behind a label of the axis `model`, `gpu` or `engine`; None for one given inline."""
+        entries: dict[str, list[str | None]] = {
+            "model": [model.slug for model in self.axes.models],
+            "gpu": [gpu.slug for gpu in self.axes.gpus],
+            "engine": [engine.profile.slug for engine in self.axes.engines],
+        }
+        return dict(zip(self.axes.labels[kind], entries[kind], strict=True)).get(label)
+
+    def _place(self, index: Ints) -> tuple[Ints, Loads]:
+        setting, place = np.divmod(index, len(self._loads))
+        inside = np.searchsorted(self._offsets, place, side="right") - 1
+        point = inside if self._by_point else setting * len(self.axes.workloads) + inside
+        return point, self._loads.at(place)
+
+    def _key_columns(self, index: Ints, codes: tuple[Any, ...], loads: Loads) -> Rows:
+        axes = self.axes
+        batch = np.where(loads.batch > 0, loads.batch, np.nan) if np.any(loads.batch == 0) else loads.batch
+        columns: Rows = {"row_index": index, "batch_size": batch, "offered_requests_per_s": loads.rate}
+        for (name, labels), code in zip(axes.labels.items(), codes, strict=True):
+            columns[name] = TextValues(codes=code.astype(np.int32), labels=labels)
+        columns["tp"] = np.array([p.tp for p in axes.parallelism], dtype=np.int64)[codes[4]]
+        columns["gpus"] = np.array([p.gpus for p in axes.parallelism], dtype=np.int64)[codes[4]]
+        for name in ("input_tokens", "output_tokens"):
+            columns[name] = np.array([getattr(w, name) for w in axes.workloads], dtype=np.int64)[codes[5]]
+        return columns
+
+
+def most_rows(sweep: Mapping[str, Any]) -> int:
+    """Rows of a sweep counted from its definition alone, where nothing is built yet; "max" counts as one batch.
+
+    Raises:
+        ResolutionError: A range of batch sizes that ends before it begins.
+    """
+    given = sweep.get("batch_sizes")
+    batches = [1] if given == UP_TO_FIT else batch_sizes_of(given)
+    loads = sum(count_of_loads(workload_of(workload), len(batches)) for workload in sweep["workloads"])
+    settings = 1
+    for axis in ("models", "gpus", "engines", "precisions", "parallelism"):
+        settings *= len(sweep[axis])
+    return settings * loads
+
+
+def snapshot_of(sweep: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
+    """The facts that a sweep uses, as stored with a version: kinds of rows by slug, and the revision they belong to.
+
+    Raises:
+        ResolutionError: A slug that the catalog does not hold.
+    """
+    resolve_axes(sweep, facts)
+    kinds = (("gpu", "gpus"), ("model", "models"), ("engine", "engines"))
+    rows: dict[str, dict[str, Any]] = {}
+    for kind, axis in kinds:
+        slugs = [slug for entry in sweep[axis] if (slug := slug_of(entry)) is not None]
+        found = [facts.row(kind, slug) for slug in slugs]  # type: ignore[arg-type]
+        rows[kind] = {row["slug"]: dict(row) for row in found}
+    return {"catalog_revision": facts.catalog_revision, "facts": rows}
+
+
+def load(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Sweep:
+    """The sweep of a version from its stored inputs and snapshot.
+
+    Raises:
+        ResolutionError: Settings that do not go together, or too many of them.
+    """
+    facts = StoredFacts(snapshot["facts"], catalog_revision=int(snapshot["catalog_revision"]))
+    axes = resolve_axes(inputs["sweep"], facts)
+    settings = int(np.prod(axes.shape[:5]))
+    batch_sizes = inputs["sweep"].get("batch_sizes")
+    most = MAX_SETTINGS_UP_TO_FIT if batch_sizes == UP_TO_FIT else MAX_SETTINGS
+    if settings > most:
+        detail = _("%(settings)s settings (without workloads and batch sizes) are more than %(most)s.") % {
+            "settings": settings,
+            "most": most,
+        }
+        raise ResolutionError([Issue(path=(), code="out_of_range", detail=detail)])
+    return Sweep(axes, batch_sizes, inputs.get("slo"), snapshot.get("prices", {}))
+
+
+def _reasons(axes: Axes, unsupported: NDArray[np.int32], own: Any) -> TextValues:
+    """Reasons of unsupported settings before those of the evaluation."""
+    evaluated = _text(own)
+    shifted = np.where(evaluated.codes >= 0, evaluated.codes + len(axes.reasons), -1)
+    codes = np.where(unsupported >= 0, unsupported, shifted).astype(np.int32)
+    return TextValues(codes=codes, labels=(*axes.reasons, *evaluated.labels))
+
+
+def _text(values: Any) -> TextValues:
+    if not isinstance(values, TextValues):
+        raise TypeError("not a text column")
+    return values
+
+
+def _floats(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values, dtype=np.float64)

@@ -1,0 +1,48 @@
+"""Whether the rows of a sweep meet the targets."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimator.engine.options import OPEN_PERCENTILE, TARGETS
+from estimator.engine.serving.queue_table import PERCENTILES
+from estimator.engine.serving.steady_state import has_gaps
+from estimator.estimates.sweep.columns import Rows
+from estimator.estimates.throughput.targets import open_times
+
+
+def meets_slo(columns: Rows, slo: Mapping[str, Any] | None) -> NDArray[np.int8]:
+    """1: every target is met, 0: one is not, −1 (null): that is not known; as `meets_slo.all` of an estimate.
+
+    `conservative` holds the slow end of the band against the target, `mid` its middle. Under open load the times are
+    those at the percentile, and a queue that grows meets no target: whatever a request takes now, later ones wait more.
+    A target of `tpot_s` does not bind answers of one token, which have no such time. Not known: no target binds, or
+    none is missed and one has no figure.
+    """
+    count = len(np.asarray(columns["row_index"]))
+    targets = {name: slo[name] for name in TARGETS if slo and slo.get(name) is not None}
+    if not targets or slo is None:
+        return np.full(count, -1, dtype=np.int8)
+    side = "mid" if slo.get("band_side") == "mid" else "high"
+    opened = np.flatnonzero(~np.isnan(np.asarray(columns["offered_requests_per_s"], dtype=np.float64)))
+    under_load = {name: np.asarray(columns[name])[opened] for name in _OPEN_COLUMNS} if len(opened) else {}
+    bound, missed, unknown = (np.zeros(count, dtype=bool) for _kind in range(3))
+    for name, target in targets.items():
+        figures = np.array(columns[f"{name}_{side}"], dtype=np.float64)
+        if len(opened):
+            figures[opened] = open_times(under_load, name, side, slo.get("percentile") or OPEN_PERCENTILE)
+        binds = has_gaps(columns["output_tokens"]) if name == "tpot_s" else np.ones(count, dtype=bool)
+        known = np.isfinite(figures)
+        bound |= binds
+        missed |= binds & known & ~(figures <= target)
+        unknown |= binds & ~known
+    missed |= bound & (np.asarray(columns["utilization"], dtype=np.float64) >= 1.0)
+    return np.where(missed, 0, np.where(unknown | ~bound, -1, 1)).astype(np.int8)
+
+
+_OPEN_COLUMNS = (
+    *(f"{name}_{side}" for name in TARGETS for side in ("mid", "high")),
+    *(f"ttft_s_p{percentile}" for percentile in PERCENTILES),
+)

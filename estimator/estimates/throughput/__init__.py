@@ -1,0 +1,1 @@
+"""How fast a replica answers under a load."""

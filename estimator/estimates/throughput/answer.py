@@ -1,0 +1,372 @@
+"""`estimates/throughput/`: ceiling and expected speed of a replica under a load."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from estimator.engine.codes import Binding, Reason
+from estimator.engine.forward_pass.roofline import added, ridge_flops_per_byte
+from estimator.engine.serving.queue_table import VARIATIONS
+from estimator.engine.specs import WorkloadMode
+from estimator.engine.speed.words import speed_word
+from estimator.estimates.answers import Band
+from estimator.estimates.echo import plan_parts
+from estimator.estimates.endpoint import Asked, Endpoint
+from estimator.estimates.memory_fit.compute import estimate_memory
+from estimator.estimates.memory_fit.launch import launch_hint
+from estimator.estimates.throughput.compute import Throughput, estimate_throughput
+from estimator.estimates.throughput.explain import steps_of
+from estimator.estimates.throughput.figures import METRICS, SpeedFigures, Triple
+from estimator.estimates.throughput.parts import (
+    BreakdownPart,
+    CeilingPart,
+    ConcurrencyPart,
+    DecodePart,
+    ExpectedPart,
+    MeetsSloPart,
+    OpenLoadPart,
+    PrefillPart,
+    RooflinePart,
+    RowPart,
+    SpeculativePart,
+    SpeedName,
+    ThroughputAnswer,
+)
+from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
+from estimator.question.plan import PlanRequest
+from estimator.question.unused import Unused, unused_load, unused_warnings
+from estimator.resolvers.issues import Issue, ResolutionError
+
+
+class ThroughputRequest(PlanRequest):
+    """Model, GPU, engine, settings and the load on one replica."""
+
+
+def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer:
+    """The answer to a request.
+
+    Raises:
+        ResolutionError: no workload, or parts that do not go together.
+    """
+    if body.workload is None:
+        raise ResolutionError([Issue(path=("workload",), code="required", detail=_("This field is required."))])
+    plan = body.plan(asked.facts)
+    stated = "kv_cache" in body.precision.model_fields_set and body.memory.utilization is not None
+    result = estimate_throughput(plan, kv_settings_assumed=not stated)
+    figures = result.figures
+    steps = steps_of(result) if asked.explain else []
+    return ThroughputAnswer(
+        **plan_parts(
+            plan,
+            steps=steps,
+            explain=asked.explain,
+            assumptions=_assumptions(result),
+            warnings=[*_warnings(result), *unused_warnings(body, _unused(body))],
+            not_modelled=_not_modelled(result),
+        ),
+        feasible=result.feasible,
+        concurrency=_concurrency(result),
+        ceiling=_ceiling(result),
+        expected=_expected(result),
+        prefill=_prefill(result),
+        decode=DecodePart(step_s=figures.step_s, flops=result.decode.flops, bytes=result.decode.bytes),
+        roofline=_roofline(result),
+        binding_term=figures.binding.label if figures.binding is not None else None,
+        speed_word=_word(figures),
+        time_breakdown_s=_breakdown(result),
+        open_load=_open_load(result),
+        meets_slo=_meets(result),
+        speculative=_speculative(result),
+        rows=[_row(row) for row in result.rows],
+        launch_hint=launch_hint(estimate_memory(plan)),
+    )
+
+
+def _unused(body: ThroughputRequest) -> Iterator[Unused]:
+    yield from unused_load(body.workload)
+    yield "power", _("speed does not depend on its price")
+
+
+def _band(triple: Triple) -> Band | None:
+    if triple.mid is None or triple.low is None or triple.high is None:
+        return None
+    return Band(low=min(triple.low, triple.mid), mid=triple.mid, high=max(triple.high, triple.mid))
+
+
+def _concurrency(result: Throughput) -> ConcurrencyPart:
+    figures = result.figures
+    return ConcurrencyPart(
+        requested=None if result.workload.mode is WorkloadMode.OPEN_LOOP else figures.concurrency,
+        effective=figures.effective_concurrency,
+        decoding=figures.decoding_sequences,
+        max_sequences=figures.max_sequences,
+        full_length_sequences=figures.full_length_sequences,
+        engine_max_sequences=result.memory_cache.engine_sequences,
+        saturated=figures.saturated,
+        basis="observed" if result.memory_cache.observed else result.plan.engine.memory.basis,
+    )
+
+
+def _ceiling(result: Throughput) -> CeilingPart:
+    targets = result.targets
+    return CeilingPart(
+        **{name: result.figures.ceiling[name] for name in METRICS},
+        goodput_requests_per_s=targets.goodput_ceiling if targets else None,
+        max_requests_per_s_within_slo=targets.max_rate_ceiling if targets else None,
+    )
+
+
+def _expected(result: Throughput) -> ExpectedPart:
+    figures, targets = result.figures, result.targets
+    reason = figures.reason
+    return ExpectedPart(
+        **{name: _band(figures.expected[name]) for name in METRICS},
+        normalized_tpot_s=_normalized(result),
+        goodput_requests_per_s=_band(targets.goodput) if targets else None,
+        max_requests_per_s_within_slo=_band(targets.max_rate) if targets else None,
+        basis=result.prepared.basis.value,
+        reason=None if reason is Reason.NONE else reason.label,
+        reason_detail=_reason_text(result),
+    )
+
+
+def _normalized(result: Throughput) -> Band | None:
+    """End-to-end time over the output tokens; a batch's time is not that of a request."""
+    whole, tokens = _band(result.figures.expected["e2e_s"]), float(result.workload.output_tokens)
+    if whole is None or tokens < 1 or result.workload.mode is WorkloadMode.STATIC_BATCH:
+        return None
+    return Band(low=whole.low / tokens, mid=whole.mid / tokens, high=whole.high / tokens)
+
+
+def _reason_text(result: Throughput) -> str | None:
+    texts = {
+        Reason.DOES_NOT_FIT: _("Weights and one sequence with its whole answer do not fit into the memory."),
+        Reason.KV_SETTINGS_ASSUMED: _(
+            "More requests than fit: the wait for a place depends on the KV format and the memory share, which were "
+            "not both given."
+        ),
+        Reason.QUEUE_GROWS: _("Requests arrive faster than the replica serves them: the queue grows without end."),
+        Reason.NO_SECOND_TOKEN: _("An answer of one token has no time per output token."),
+        Reason.NO_QUEUE: _("Offline the queue never empties: a time to the first token is no property of it."),
+    }
+    reason = result.figures.reason
+    if reason is Reason.MISSING_FIGURE and result.plan.gpu.slug is None and not result.plan.gpu.spec.kernel_family:
+        return _("No measured kernels stand for a GPU given by its figures: give gpu.kernel_family, such as hopper.")
+    if reason is Reason.MISSING_FIGURE:
+        return result.prepared.unsupported or _("No measurement describes this engine at this load.")
+    return texts.get(reason)
+
+
+def _prefill(result: Throughput) -> PrefillPart:
+    seconds, tokens = result.figures.prefill_s, result.workload.input_tokens
+    return PrefillPart(
+        prefill_s=seconds,
+        flops=result.prefill.flops,
+        bytes=result.prefill.bytes,
+        tokens_per_s=tokens / seconds if seconds else None,
+    )
+
+
+def _roofline(result: Throughput) -> RooflinePart:
+    gpu, work, step = result.plan.gpu.spec, result.decode, result.figures.step_s
+    gpus = result.plan.parallelism.gpus
+    available = step * gpus if step else None
+    least = result.floor
+    memory, compute, fits = float(least.memory_s), float(least.compute_s), result.feasible
+    return RooflinePart(
+        memory_s=memory if fits else None,
+        compute_s=compute if fits else None,
+        overlapped_s=float(least.time_s()) if fits else None,
+        added_s=float(added(memory_s=memory, compute_s=compute)) if fits else None,
+        arithmetic_intensity_flops_per_byte=work.intensity_flops_per_byte,
+        ridge_flops_per_byte=ridge_flops_per_byte(
+            peak_flops_per_s=result.peak_flops_per_s, bandwidth_bytes_per_s=gpu.memory_bandwidth_bytes_per_s
+        ),
+        mfu=work.flops / (available * result.peak_flops_per_s) if available else None,
+        mbu=work.bytes / (available * gpu.memory_bandwidth_bytes_per_s) if available else None,
+    )
+
+
+def _word(figures: SpeedFigures) -> SpeedName | None:
+    speed = figures.expected["tokens_per_s_per_user"].mid
+    return speed_word(speed).value if speed is not None else None
+
+
+def _breakdown(result: Throughput) -> BreakdownPart | None:
+    figures = result.figures
+    ttft, tpot = figures.expected["ttft_s"].mid, figures.expected["tpot_s"].mid
+    parts = {b: figures.parts_s.get(b) or 0.0 for b in Binding}
+    known = sum(parts.values())
+    tokens = max(result.workload.output_tokens, 1) - 1
+    if ttft is None or (tpot is None and tokens) or figures.prefill_s is None or not known:
+        return None
+    # The roofline's parts overlap; only the longer one is time that passes.
+    step = figures.step_s or known
+    scale = step / known if result.prepared.ideal is None else None
+    if scale is None:
+        longest = max(parts, key=lambda b: parts[b])
+        parts = {b: (step if b is longest else 0.0) for b in Binding}
+        scale = 1.0
+    return BreakdownPart(
+        waiting=ttft - figures.prefill_s,
+        prefill=figures.prefill_s,
+        decode_memory=tokens * scale * parts[Binding.MEMORY_BANDWIDTH],
+        decode_compute=tokens * scale * parts[Binding.COMPUTE],
+        decode_interconnect=tokens * scale * parts[Binding.INTERCONNECT],
+        decode_overhead=tokens * scale * parts[Binding.OVERHEAD],
+        prefill_interference=0.0 if tpot is None else tokens * (tpot - step),
+    )
+
+
+def _open_load(result: Throughput) -> OpenLoadPart | None:
+    figures = result.figures
+    if result.workload.mode is not WorkloadMode.OPEN_LOOP or figures.utilization is None:
+        return None
+    return OpenLoadPart(
+        utilization=figures.utilization,
+        max_stable_requests_per_s=figures.max_stable_requests_per_s or 0.0,
+        ttft_s_p50=figures.ttft_s_p50,
+        ttft_s_p90=figures.ttft_s_p90,
+        ttft_s_p95=figures.ttft_s_p95,
+        ttft_s_p99=figures.ttft_s_p99,
+    )
+
+
+def _meets(result: Throughput) -> MeetsSloPart | None:
+    targets = result.targets
+    if targets is None:
+        return None
+    return MeetsSloPart(
+        **targets.met, all=targets.all_met, percentile=targets.percentile, band_side=targets.band_side.value
+    )
+
+
+def _speculative(result: Throughput) -> SpeculativePart | None:
+    found, asked = result.speculation, result.plan.speculative
+    if found is None or asked is None:
+        return None
+    tokens = found.at_load.tokens_per_pass
+    return SpeculativePart(
+        tokens_per_pass=tokens,
+        speedup=found.speedup,
+        speedup_memory_bound=tokens / (1.0 + asked.draft_tokens * found.draft_cost_ratio),
+        verify_cost_ratio=found.verify_cost_ratio,
+        draft_cost_ratio=found.draft_cost_ratio,
+        tpot_s=found.tpot_s,
+        reversal_batch_size=found.reversal_batch_size,
+        draft_cache_bytes_per_token=found.draft_cache_bytes_per_token,
+        basis="assumption",
+    )
+
+
+_ROW_FIGURES = (
+    "ttft_s",
+    "tpot_s",
+    "e2e_s",
+    "tokens_per_s_per_user",
+    "tokens_per_s_total",
+    "tokens_per_s_per_gpu",
+    "requests_per_s",
+)
+
+
+def _row(figures: SpeedFigures) -> RowPart:
+    values: dict[str, Any] = {name: _band(figures.expected[name]) for name in _ROW_FIGURES}
+    values |= {f"ceiling_{name}": figures.ceiling[name] for name in _ROW_FIGURES}
+    return RowPart(
+        batch_size=figures.concurrency,
+        effective_concurrency=figures.effective_concurrency,
+        saturated=figures.saturated,
+        binding_term=figures.binding.label if figures.binding is not None else None,
+        reason=None if figures.reason is Reason.NONE else figures.reason.label,
+        **values,
+    )
+
+
+def _assumptions(result: Throughput) -> list[str]:
+    texts = []
+    ideal = result.plan.engine.ideal
+    if ideal is not None:
+        texts.append(
+            _("Prefill reaches %(prefill)g and decode %(decode)g of the dense peak, transfers the whole bandwidth.")
+            % {"prefill": ideal.prefill_compute_efficiency, "decode": ideal.decode_compute_efficiency}
+        )
+    if result.workload.mode is WorkloadMode.OPEN_LOOP:
+        texts.append(
+            _(
+                "Prompts wait for one server with equal service times (GI/D/1, Gamma gaps), and near full places for "
+                "a free one by Sakasegawa's formula."
+            )
+        )
+    return texts
+
+
+def _warnings(result: Throughput) -> list[str]:
+    texts = [
+        _("No measurement of this GPU stands behind: %(what)s; the nearest was taken and the band is wider.")
+        % {"what": doubt}
+        for doubt in result.prepared.doubts
+    ]
+    slo = result.plan.slo
+    if slo is not None and slo != binding_targets(slo, result.workload):
+        texts.append(no_gap_text())
+    if slo is not None and slo.percentile is not None and result.workload.mode is not WorkloadMode.OPEN_LOOP:
+        texts.append(no_percentile_text())
+    if result.workload.mode is WorkloadMode.OPEN_LOOP:
+        if result.workload.burstiness_cv > VARIATIONS[-1]:
+            beyond = _("Waits are known up to a burstiness_cv of %(most)g: those said here are of that, a lower bound.")
+            texts.append(beyond % {"most": VARIATIONS[-1]})
+        return texts
+    if result.waits_for == "cache":
+        texts.append(_("More requests are in flight than fit into the KV cache; plan below 95 % of it."))
+    elif result.waits_for == "engine":
+        limit = _(
+            "More requests are in flight than the engine runs at once (%(n)s): the others wait for a place. "
+            "memory.max_num_seqs raises it."
+        )
+        texts.append(limit % {"n": round(result.figures.max_sequences or 0)})
+    if result.may_evict:
+        evicts = _(
+            "The KV cache holds %(n)s of these sequences with their whole answers; memory-fit says that more do not "
+            "fit. They run because few are at their end at once; where many are, the engine evicts and computes again."
+        )
+        texts.append(evicts % {"n": round(result.figures.full_length_sequences or 0)})
+    return texts
+
+
+def _not_modelled(result: Throughput) -> list[str]:
+    texts = [
+        _("sampling options, tool calls and network time to the client"),
+        _("correlated routing of experts and uneven lengths of requests"),
+    ]
+    if result.prepared.ideal is not None:
+        texts.append(_("kernel launches, exchange between GPUs, prefills of other requests, queues"))
+    if result.workload.prefix_cache_hit_rate:
+        texts.append(_("memory that requests with a common prefix share"))
+    if result.figures.reason is Reason.DOES_NOT_FIT:
+        texts.append(
+            _("weights in host memory (offloading): such a server is bound by that memory and the bus, not by the GPU")
+        )
+    if result.waits_for == "cache" and result.workload.mode is not WorkloadMode.OPEN_LOOP:
+        texts.append(_("preemption: a server that admits beyond its cache computes some sequences twice"))
+    if result.workload.mode is WorkloadMode.OPEN_LOOP:
+        texts.append(_("priorities and preemption; prompts are served one after the other"))
+    if result.plan.speculative is not None:
+        texts.append(_("speculation in expected: its figures are those without, the block speculative those with"))
+    return texts
+
+
+ENDPOINT = Endpoint(
+    slug="throughput",
+    summary="Speed of a replica: ceiling and expected, at one load or a list of batch sizes",
+    description=(
+        "The physical ceiling and the calibrated expectation with its error band, never mixed: time to the first "
+        "token, time per token, tokens/s of a user, of the replica and of a GPU. What limits, where the time goes, "
+        "whether targets are met and the highest rate within them. With engine ideal, expected is the roofline with "
+        "the source documents' efficiencies."
+    ),
+    request=ThroughputRequest,
+    response=ThroughputAnswer,
+    answer=answer_throughput,
+)

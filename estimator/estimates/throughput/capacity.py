@@ -1,0 +1,174 @@
+"""The largest load one replica of a plan carries within memory and targets, and its times under the lightest load."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from estimator.engine.codes import Reason
+from estimator.engine.options import TARGETS, BandSide, ServiceLevel
+from estimator.engine.sizing import Capacity, Constraint, largest_load
+from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.speed.figures import RATE_SIDE
+from estimator.engine.speed.prepared import PreparedKey
+from estimator.engine.speed.sweep import Sweep
+from estimator.estimates.throughput.figures import figures_at
+from estimator.estimates.throughput.setting import rows_of
+from estimator.estimates.throughput.targets import Floats, binding_targets, targets_met, times_of
+
+GRID = 96
+# So few arrivals that nobody waits.
+_LIGHTEST_PER_S = 1e-6
+# A queue at its limit never empties.
+_STABLE_SHARE = 0.95
+_CONSTRAINTS = {"ttft_s": Constraint.TTFT, "tpot_s": Constraint.TPOT, "e2e_s": Constraint.E2E}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """How a replica is loaded: users with a think time, arrivals with a variation, or else requests in flight."""
+
+    think_time_s: float | None = None
+    arrivals_cv: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaCapacity:
+    """What one replica carries. Without `capacity` no load does, and `reason` says why.
+
+    `best_s` are the times of the lightest load by target, None where they are not said; `max_sequences` what memory
+    lets it run at once, `full_length_sequences` what the cache holds with whole answers.
+    """
+
+    capacity: Capacity | None
+    reason: str | None
+    best_s: dict[str, float | None]
+    max_sequences: int | None = None
+    full_length_sequences: int | None = None
+
+
+def replica_capacity(prepared: PreparedKey, workload: Workload, load: Load, slo: ServiceLevel) -> ReplicaCapacity:
+    """The largest load of a replica.
+
+    Args:
+        prepared: The folded key of its plan.
+        workload: Lengths of a request.
+        load: How requests come.
+        slo: Targets; one that cannot bind is left out.
+    """
+    slo = binding_targets(slo, workload)
+    search = _Search(sweep=Sweep([prepared]), workload=workload, slo=slo)
+    room, held, reason = admitted(search.sweep, workload)
+    if not room or reason is Reason.MISSING_FIGURE:
+        label = reason.label if reason is Reason.MISSING_FIGURE else Reason.DOES_NOT_FIT.label
+        return ReplicaCapacity(capacity=None, reason=label, best_s={}, max_sequences=room or None)
+    end = Constraint.MAX_NUM_SEQS if room >= prepared.cache.engine_sequences else Constraint.MEMORY
+    capacity = search.closed(room, end, load.think_time_s)
+    if load.arrivals_cv is not None and capacity is not None:
+        capacity = search.open(capacity, load.arrivals_cv)
+    return ReplicaCapacity(
+        capacity=capacity,
+        reason="targets_not_met" if capacity is None else None,
+        best_s=search.lightest(load.arrivals_cv),
+        max_sequences=room,
+        full_length_sequences=held,
+    )
+
+
+def admitted(sweep: Sweep, workload: Workload) -> tuple[int, int, Reason]:
+    """Sequences that the first key of a sweep runs at once and holds with their whole answers, 0 where none fits.
+
+    Last, why figures of one alone are not said.
+    """
+    columns = sweep.evaluate(rows_of(workload, np.ones(1), mode=WorkloadMode.CLOSED_LOOP))
+    room, held = (float(columns[name][0]) for name in ("max_sequences", "full_length_sequences"))
+    reason = Reason(int(columns["reason"][0]))
+    return (int(room) if np.isfinite(room) else 0), (int(held) if np.isfinite(held) else 0), reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """One replica's rows under growing load."""
+
+    sweep: Sweep
+    workload: Workload
+    slo: ServiceLevel
+
+    @property
+    def side(self) -> str:
+        """The side of the band that is held against the targets."""
+        return "high" if self.slo.band_side is BandSide.CONSERVATIVE else "mid"
+
+    @property
+    def percentile(self) -> int:
+        """Share of an open loop's requests that meet the targets."""
+        return self.slo.percentile_in(WorkloadMode.OPEN_LOOP)
+
+    def closed(self, room: int, end: Constraint, think_time_s: float | None) -> Capacity | None:
+        """Largest concurrency within room and targets, on a grid refined once around the miss."""
+        low, high = 1.0, float(room)
+        found: Capacity | None = None
+        for _pass in range(2):
+            loads = np.unique(np.round(np.geomspace(low, high, GRID)))
+            columns = self.sweep.evaluate(rows_of(self.workload, loads, mode=WorkloadMode.CLOSED_LOOP))
+            times = {
+                _CONSTRAINTS[name]: (columns[f"{name}_{self.side}"], float(target))
+                for name in TARGETS
+                if (target := getattr(self.slo, name)) is not None
+            }
+            rates = columns[f"requests_per_s_{RATE_SIDE[self.side]}"]
+            refined = largest_load(loads, rates, times, columns[f"e2e_s_{self.side}"], think_time_s, end)
+            if refined is None:
+                return found
+            found = refined
+            beyond = loads[loads > refined.concurrency]
+            if refined.binding is end or not len(beyond) or beyond[0] - refined.concurrency <= 1:
+                return found
+            low, high = float(refined.concurrency), float(beyond[0])
+        return found
+
+    def open(self, closed: Capacity, arrivals_cv: float) -> Capacity | None:
+        """Highest rate of arrivals within the targets, or a stable queue without targets."""
+        workload = self._arriving(arrivals_cv)
+        columns = self.sweep.evaluate(rows_of(workload, np.ones(1)))
+        stable = float(columns["max_stable_requests_per_s"][0])
+        if not np.isfinite(stable):
+            return closed
+        if all(getattr(self.slo, name) is None for name in TARGETS):
+            return replace(closed, requests_per_s=_STABLE_SHARE * stable, binding=Constraint.RATE)
+        result = targets_met(self.sweep, workload, self.slo, figures_at(columns, 0, 1.0))
+        best = result.max_rate.low if self.slo.band_side is BandSide.CONSERVATIVE else result.max_rate.mid
+        if not best:
+            return None
+        return replace(closed, requests_per_s=best, binding=self._missed_first(workload, stable))
+
+    def lightest(self, arrivals_cv: float | None) -> dict[str, float | None]:
+        """Times by target of one request in flight, or of an open loop in which nobody waits."""
+        if arrivals_cv is None:
+            workload = replace(self.workload, mode=WorkloadMode.CLOSED_LOOP)
+        else:
+            workload = self._arriving(arrivals_cv)
+        columns = self.sweep.evaluate(rows_of(workload, np.ones(1)))
+        times = {name: float(self._times(columns, name, workload)[0]) for name in TARGETS}
+        return {name: value if np.isfinite(value) else None for name, value in times.items()}
+
+    def _missed_first(self, workload: Workload, stable: float) -> Constraint:
+        """The target that growing arrivals miss first; the rate itself where the queue grows before."""
+        rates = np.linspace(0.0, stable, GRID + 1)[1:-1]
+        columns = self.sweep.evaluate(rows_of(workload, np.ones(len(rates)), rate=rates))
+        first: dict[Constraint, int] = {}
+        for name in TARGETS:
+            target = getattr(self.slo, name)
+            if target is None:
+                continue
+            missed = np.flatnonzero(~(self._times(columns, name, workload) <= target))
+            if len(missed):
+                first[_CONSTRAINTS[name]] = int(missed[0])
+        return min(first, key=lambda name: first[name]) if first else Constraint.RATE
+
+    def _times(self, columns: dict[str, Floats], name: str, workload: Workload) -> Floats:
+        return times_of(columns, name, self.side, self.percentile, workload)
+
+    def _arriving(self, arrivals_cv: float) -> Workload:
+        return replace(
+            self.workload, mode=WorkloadMode.OPEN_LOOP, requests_per_s=_LIGHTEST_PER_S, burstiness_cv=arrivals_cv
+        )

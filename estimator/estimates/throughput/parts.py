@@ -1,0 +1,244 @@
+"""The answer of `estimates/throughput/`, part by part."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from estimator.estimates.answers import BASIS_HELP, Band, Basis, ResponsePart
+from estimator.estimates.echo import PlanAnswer
+
+BindingName = Literal["memory_bandwidth", "compute", "interconnect", "overhead", "kv_cache"]
+
+
+ReasonName = Literal[
+    "does_not_fit", "missing-figure", "kv_settings_assumed", "queue_grows", "no_queue", "no_second_token"
+]
+
+
+SpeedName = Literal["instant", "comfortable", "visibly_slow", "painful"]
+
+
+class ConcurrencyPart(ResponsePart):
+    """Sequences asked for and admitted."""
+
+    requested: float | None = Field(description="Requests in flight asked for, count; null in open loop.")
+    effective: float | None = Field(
+        description="Sequences inside the engine, mean count; up to a fraction above max_sequences. null if none fits."
+    )
+    decoding: float | None = Field(description="Of these, sequences that decode at a time, mean count.")
+    max_sequences: float | None = Field(
+        description="Most sequences that run at once, count: as many as the KV cache has room for while they run "
+        "(prompt and half of the answer, or all of it where the engine never evicts; context_tokens where stated), at "
+        "most engine_max_sequences. 0 when not one fits to its end."
+    )
+    full_length_sequences: float | None = Field(
+        description="Sequences that the KV cache holds when each has its prompt and whole answer in it (context_tokens "
+        "where stated), count: max_sequences of memory-fit. Beyond it an engine may have to evict."
+    )
+    engine_max_sequences: int = Field(
+        description="Sequences that the engine's scheduler runs at once at most, whatever the cache holds, count; as "
+        "in memory-fit."
+    )
+    saturated: bool = Field(
+        description="true: more was asked for than max_sequences; requests wait for a place. false when not one fits."
+    )
+    basis: Basis = Field(description="What the size of the KV cache rests on: observed, calibrated or assumption.")
+
+
+class CeilingPart(ResponsePart):
+    """The physical roofline: 100 % of dense peak and bandwidth over the bytes really touched. Nothing is faster."""
+
+    ttft_s: float | None = Field(description="Least time to the first token, seconds.")
+    tpot_s: float | None = Field(description="Least mean time per token with as many sequences decoding, seconds.")
+    e2e_s: float | None = Field(
+        description="Least mean time to the whole answer, seconds: in a closed loop and a batch the prompts of all "
+        "sequences are multiplied on the same GPUs, so that it may be above ttft_s + (n - 1) * tpot_s."
+    )
+    tokens_per_s_per_user: float | None = Field(description="Most output tokens/s of one request.")
+    tokens_per_s_total: float | None = Field(description="Most output tokens/s of the replica.")
+    tokens_per_s_per_gpu: float | None = Field(description="Most output tokens/s of the replica over its GPUs.")
+    requests_per_s: float | None = Field(description="Most requests/s of the replica.")
+    goodput_requests_per_s: float | None = Field(
+        description="Requests/s that meet every target at the ceiling; null without targets."
+    )
+    max_requests_per_s_within_slo: float | None = Field(
+        description="Highest requests/s within the targets at the ceiling; null without targets."
+    )
+
+
+class ExpectedPart(ResponsePart):
+    """The calibrated expectation with its band; with engine ideal the roofline with the assumed efficiencies."""
+
+    ttft_s: Band | None = Field(description="Time to the first token, seconds; open loop: the mean.")
+    tpot_s: Band | None = Field(
+        description="Mean time per output token after the first, seconds; null for answers of one token."
+    )
+    e2e_s: Band | None = Field(description="Time to the whole answer, seconds; static batch: of the whole batch.")
+    normalized_tpot_s: Band | None = Field(
+        description="e2e_s over all output tokens, the first one's wait included: what some tools call TPOT, seconds."
+    )
+    tokens_per_s_per_user: Band | None = Field(description="Output tokens/s that one request sees, 1 / tpot_s.")
+    tokens_per_s_total: Band | None = Field(description="Output tokens/s of the replica.")
+    tokens_per_s_per_gpu: Band | None = Field(description="Output tokens/s of the replica over its GPUs.")
+    requests_per_s: Band | None = Field(description="Requests/s of the replica.")
+    goodput_requests_per_s: Band | None = Field(
+        description="Requests/s that meet every target at this load; null without targets."
+    )
+    max_requests_per_s_within_slo: Band | None = Field(
+        description="Highest requests/s within the targets, over concurrencies or rates; null without targets."
+    )
+    basis: Basis = Field(description=BASIS_HELP)
+    reason: ReasonName | None = Field(description="Why figures above are null; null where all are said.")
+    reason_detail: str | None = Field(description="The same in words.")
+
+
+class PrefillPart(ResponsePart):
+    """Work and time of one prompt."""
+
+    prefill_s: float | None = Field(description="One prompt alone on the replica, seconds, as expected.")
+    flops: float = Field(description="Products and attention of one prompt, FLOP.")
+    bytes: float = Field(description="Weights touched and cache read, bytes.")
+    tokens_per_s: float | None = Field(description="Prompt tokens over prefill_s, tokens/s.")
+
+
+class DecodePart(ResponsePart):
+    """Work and time of one decode step."""
+
+    step_s: float | None = Field(description="One step: a token for every decoding sequence, seconds, as expected.")
+    flops: float = Field(description="Products and attention of one step of the replica, FLOP.")
+    bytes: float = Field(description="Weights touched and cache read by one step of the replica, bytes.")
+
+
+class RooflinePart(ResponsePart):
+    """Where a decode step lies on the roofline."""
+
+    arithmetic_intensity_flops_per_byte: float = Field(description="FLOPs over bytes of a step, FLOP/byte.")
+    ridge_flops_per_byte: float = Field(description="Peak over bandwidth: above it compute binds, FLOP/byte.")
+    memory_s: float | None = Field(
+        description="Bytes of a step of one GPU over its bandwidth, seconds; null when nothing fits."
+    )
+    compute_s: float | None = Field(
+        description="FLOPs of a step of one GPU over its dense peak, seconds; null when nothing fits."
+    )
+    overlapped_s: float | None = Field(
+        description="A step whose transfers and products overlap fully: the larger, seconds; null when nothing fits."
+    )
+    added_s: float | None = Field(
+        description="A step that first transfers and then computes: the sum, seconds; null when nothing fits."
+    )
+    mfu: float | None = Field(description="FLOPs of a step over what the GPUs could do in step_s, share.")
+    mbu: float | None = Field(description="Bytes of a step over what the GPUs could read in step_s, share.")
+
+
+class BreakdownPart(ResponsePart):
+    """Where the expected time of one request goes, seconds.
+
+    The parts add up to ttft_s + (output_tokens - 1) * tpot_s, which is e2e_s except for a static batch, whose e2e_s is
+    that of the whole batch.
+    """
+
+    waiting: float = Field(description="Engine overhead, the running step, prompts ahead and a free place, seconds.")
+    prefill: float = Field(description="Its own prompt, seconds.")
+    decode_memory: float = Field(description="Decode: reading weights, cache and activations, seconds.")
+    decode_compute: float = Field(description="Decode: products, seconds.")
+    decode_interconnect: float = Field(description="Decode: exchange between GPUs, seconds.")
+    decode_overhead: float = Field(description="Decode: kernel launches and the engine's own step, seconds.")
+    prefill_interference: float = Field(description="Decode: waiting for the prompts of others, seconds.")
+
+
+class MeetsSloPart(ResponsePart):
+    """Targets held against the chosen side of the band."""
+
+    ttft_s: bool | None = Field(description="Time to the first token; null when not asked or not known.")
+    tpot_s: bool | None = Field(
+        description="Time per token; null when not asked, not known, or where answers of one token have none."
+    )
+    e2e_s: bool | None = Field(description="Whole answer; null when not asked or not known.")
+    all: bool | None = Field(
+        description="Every target asked for that can bind; null when one is not known or none can."
+    )
+    percentile: int = Field(description="Share of requests that must meet the targets, percent.")
+    band_side: str = Field(description="mid, or conservative: the slow end of the band.")
+
+
+class OpenLoadPart(ResponsePart):
+    """Open loop: how busy the replica is and how TTFT spreads."""
+
+    utilization: float = Field(description="Rate over the highest stable rate; at 1 or more the queue grows.")
+    max_stable_requests_per_s: float = Field(description="Highest rate at which the queue stays finite, requests/s.")
+    ttft_s_p50: float | None = Field(description="Half of the requests wait no longer, seconds.")
+    ttft_s_p90: float | None = Field(description="90 % of the requests wait no longer, seconds.")
+    ttft_s_p95: float | None = Field(description="95 % of the requests wait no longer, seconds.")
+    ttft_s_p99: float | None = Field(description="99 % of the requests wait no longer, seconds.")
+
+
+class SpeculativePart(ResponsePart):
+    """Speculative decoding at this load; a speed-up below 1 slows down."""
+
+    tokens_per_pass: float = Field(description="Expected tokens of one pass of the model.")
+    speedup: float = Field(description="Decode speed with speculation over without, at this load.")
+    speedup_memory_bound: float = Field(description="The same while verifying is free: tokens_per_pass / (1 + k · c).")
+    verify_cost_ratio: float = Field(description="Time of a verifying pass over a plain step.")
+    draft_cost_ratio: float = Field(description="Time of one drafted token over a plain step.")
+    tpot_s: float | None = Field(description="Decode time per token with speculation, seconds; null when unknown.")
+    reversal_batch_size: int | None = Field(
+        description="Smallest power of two of sequences at which it slows down; null: none up to 4,096."
+    )
+    draft_cache_bytes_per_token: float | None = Field(
+        description="KV cache of the draft model on a GPU, bytes per token; null without a draft model."
+    )
+    basis: Basis = Field(description=BASIS_HELP)
+
+
+class RowPart(ResponsePart):
+    """One batch size, with the figures that `ceiling` and `expected` have at its load."""
+
+    batch_size: float = Field(description="Concurrency of this row, count.")
+    effective_concurrency: float | None = Field(description="Sequences inside the engine, mean count.")
+    saturated: bool = Field(description="true: more was asked for than runs at once; false when not one fits.")
+    ceiling_ttft_s: float | None = Field(description="Least time to the first token, seconds.")
+    ceiling_tpot_s: float | None = Field(description="Least mean time per token, seconds.")
+    ceiling_e2e_s: float | None = Field(
+        description="Least mean time to the whole answer, seconds: in a closed loop and a batch the prompts of all "
+        "sequences are multiplied on the same GPUs, so that it may be above ttft_s + (n - 1) * tpot_s."
+    )
+    ceiling_tokens_per_s_per_user: float | None = Field(description="Most output tokens/s that one request sees.")
+    ceiling_tokens_per_s_total: float | None = Field(description="Most output tokens/s of the replica.")
+    ceiling_tokens_per_s_per_gpu: float | None = Field(description="Most output tokens/s of one GPU.")
+    ceiling_requests_per_s: float | None = Field(description="Most requests/s of the replica.")
+    ttft_s: Band | None = Field(description="Time to the first token, seconds.")
+    tpot_s: Band | None = Field(description="Mean time per output token after the first, seconds.")
+    e2e_s: Band | None = Field(description="Time to the whole answer, seconds.")
+    tokens_per_s_per_user: Band | None = Field(description="Output tokens/s that one request sees.")
+    tokens_per_s_total: Band | None = Field(description="Output tokens/s of the replica.")
+    tokens_per_s_per_gpu: Band | None = Field(description="Output tokens/s of one GPU.")
+    requests_per_s: Band | None = Field(description="Requests/s of the replica.")
+    binding_term: BindingName | None = Field(description="What limits this row; null when nothing fits.")
+    reason: ReasonName | None = Field(description="Why figures of the row are null.")
+
+
+class ThroughputAnswer(PlanAnswer):
+    """Speed of one replica under the load: ceiling and expectation, never mixed."""
+
+    feasible: bool = Field(
+        description="Weights and one sequence with its whole answer fit: what memory-fit says of one sequence. "
+        "Otherwise no time or rate is said."
+    )
+    concurrency: ConcurrencyPart
+    ceiling: CeilingPart
+    expected: ExpectedPart
+    prefill: PrefillPart
+    decode: DecodePart
+    roofline: RooflinePart
+    binding_term: BindingName | None = Field(
+        description="Largest part of a decode step; kv_cache when the cache, not the step, limits; null if none fits."
+    )
+    speed_word: SpeedName | None = Field(description="How tokens_per_s_per_user feels to a reader.")
+    time_breakdown_s: BreakdownPart | None = Field(description="Where the time of a request goes; null when not said.")
+    open_load: OpenLoadPart | None = Field(description="Queue of an open loop; null in other modes.")
+    meets_slo: MeetsSloPart | None = Field(description="Targets; null without slo.")
+    speculative: SpeculativePart | None = Field(description="Speculative decoding; null when not asked for.")
+    rows: list[RowPart] = Field(description="One row for each of batch_sizes, in their order.")
+    launch_hint: list[str] = Field(
+        description="Flags of the engine for this plan; empty where it has none or nothing fits."
+    )

@@ -1,0 +1,92 @@
+"""From a plan to the engine: the key whose constants are folded, and the loads as rows."""
+
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.codes import MODE_CODES
+from estimator.engine.errors import InvalidInputError
+from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
+from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.speed.prepared import Key, PreparedKey, prepare
+from estimator.engine.speed.sweep import Rows
+from estimator.estimates.memory_fit.load import memory_plan
+from estimator.resolvers.plan import Plan, ResolvedModel
+
+
+def prepared_key(
+    plan: Plan, *, kv_settings_assumed: bool = False, constants: OperatorConstants = DEFAULT_OPERATORS
+) -> PreparedKey:
+    """The folded key of a plan, with the KV cache that memory fit counts for it.
+
+    Args:
+        plan: resolved model, GPU, engine and settings; its workload, if any, says how long sequences get.
+        kv_settings_assumed: whether KV format or memory fraction are defaults that the request did not state.
+        constants: operator constants; others than the shipped ones while constants are fitted.
+
+    Raises:
+        EngineError: a format or figure the engine does not know.
+    """
+    ideal, observed = plan.engine.kind == "ideal", plan.memory.kv_cache_tokens_observed is not None
+    return prepare(
+        Key(
+            architecture=plan.model.architecture,
+            gpu=plan.gpu.spec,
+            engine=plan.engine,
+            precision=plan.precision,
+            parallelism=plan.parallelism,
+            memory=memory_plan(plan),
+            kv_settings_assumed=kv_settings_assumed and not ideal and not observed,
+        ),
+        constants,
+    )
+
+
+def draft_key(plan: Plan) -> PreparedKey | None:
+    """The folded key of the draft model on the same GPUs; its heads may not divide by tp, so it runs on one."""
+    if plan.draft_model is None:
+        return None
+    return _beside(plan, plan.draft_model)
+
+
+def _beside(plan: Plan, model: ResolvedModel) -> PreparedKey:
+    degrees = plan.parallelism
+    heads = [group.attention.query_heads for group in model.architecture.layer_groups if group.attention]
+    splits = all(count % degrees.tp == 0 for count in heads)
+    return prepare(
+        Key(
+            architecture=model.architecture,
+            gpu=plan.gpu.spec,
+            engine=plan.engine,
+            precision=plan.precision,
+            parallelism=type(degrees)(tp=degrees.tp if splits else 1),
+        )
+    )
+
+
+def workload_of(plan: Plan) -> Workload:
+    """The plan's workload.
+
+    Raises:
+        InvalidInputError: the plan has none.
+    """
+    if plan.workload is None:
+        raise InvalidInputError("a workload is needed", field="workload")
+    return plan.workload
+
+
+def rows_of(workload: Workload, concurrency: Any, *, mode: WorkloadMode | None = None, rate: Any = None) -> Rows:
+    """Rows of one key at several concurrencies (or rates) of one workload."""
+    count = np.broadcast_shapes(np.shape(concurrency), np.shape(rate))
+    context = workload.context_tokens
+    return Rows(
+        key=np.zeros(count, dtype=np.intp),
+        mode=MODE_CODES[mode or workload.mode],
+        input_tokens=float(workload.input_tokens),
+        output_tokens=float(workload.output_tokens),
+        concurrency=concurrency,
+        context_tokens=np.nan if context is None else float(context),
+        prefix_cache_hit_rate=workload.prefix_cache_hit_rate,
+        requests_per_s=workload.requests_per_s if rate is None else rate,
+        burstiness_cv=workload.burstiness_cv,
+    )

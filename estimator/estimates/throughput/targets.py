@@ -1,0 +1,232 @@
+"""Targets: whether a load meets them, the goodput, and the highest rate of requests within them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from django.utils.translation import gettext as _
+
+from estimator.engine.codes import Reason
+from estimator.engine.options import TARGETS, BandSide, ServiceLevel
+from estimator.engine.serving.queue_table import PERCENTILES
+from estimator.engine.serving.queueing import share_within
+from estimator.engine.serving.steady_state import answer_time_s, has_gaps
+from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.speed.figures import RATE_SIDE
+from estimator.engine.speed.sweep import Sweep
+from estimator.estimates.throughput.figures import SpeedFigures, Triple
+from estimator.estimates.throughput.setting import rows_of
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_POINTS = 48
+_SEARCHED = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM)
+_LIMIT = 100_000.0
+# Times the stable rate at which every end of the band has a growing queue.
+_BEYOND = 10.0
+# Share of an open loop's requests that meet the targets unless another is asked for.
+_SIDES = ("low", "mid", "high")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetResult:
+    """Whether each target is met (None: not asked or not known), and rates in requests/s with their ends."""
+
+    met: dict[str, bool | None]
+    all_met: bool | None
+    percentile: int
+    band_side: BandSide
+    goodput: Triple
+    goodput_ceiling: float | None
+    max_rate: Triple
+    max_rate_ceiling: float | None
+
+
+def binding_targets(slo: ServiceLevel, workload: Workload) -> ServiceLevel:
+    """The targets that can bind: an answer of one token has no time per output token to hold against one."""
+    if workload.mode is WorkloadMode.DECODE_STEP or has_gaps(workload.output_tokens):
+        return slo
+    return replace(slo, tpot_s=None)
+
+
+def no_gap_text() -> str:
+    """What is said where a target of `tpot_s` does not bind."""
+    return _("The target of tpot_s does not bind: an answer of one token has no time per output token.")
+
+
+def no_percentile_text() -> str:
+    """What is said where a percentile is asked for and nothing waits at random."""
+    return _("The percentile is not used: only an open loop's requests wait for different times.")
+
+
+def targets_met(sweep: Sweep, workload: Workload, slo: ServiceLevel, figures: SpeedFigures) -> TargetResult:
+    """Targets at the workload's load, and the highest rate that meets them.
+
+    A closed loop is searched over its concurrency, an open loop over its rate; the answer is on a grid refined twice
+    (within 0.2 %). A target that cannot bind is left out. The percentile applies to the waiting of an open loop; a
+    closed loop's figures are model values.
+    """
+    slo = binding_targets(slo, workload)
+    percentile = slo.percentile_in(workload.mode)
+    side = "high" if slo.band_side is BandSide.CONSERVATIVE else "mid"
+    at_load = sweep.evaluate(rows_of(workload, np.array([figures.concurrency])))
+    met: dict[str, bool | None] = {}
+    for name in TARGETS:
+        target = getattr(slo, name)
+        value = float(times_of(at_load, name, side, percentile, workload)[0])
+        met[name] = None if target is None else (bool(value <= target) if np.isfinite(value) else None)
+    asked = [met[name] for name in TARGETS if getattr(slo, name) is not None]
+    goodput = {s: _goodput(at_load, slo, s, workload, percentile) for s in (*_SIDES, "ceiling")}
+    best = {s: _highest_rate(sweep, workload, slo, s, percentile) for s in (*_SIDES, "ceiling")}
+    return TargetResult(
+        met=met,
+        all_met=_all_met(asked, figures.reason),
+        percentile=percentile,
+        band_side=slo.band_side,
+        goodput=_as_rate(goodput),
+        goodput_ceiling=goodput["ceiling"],
+        max_rate=_as_rate(best),
+        max_rate_ceiling=best["ceiling"],
+    )
+
+
+def _all_met(asked: list[bool | None], reason: Reason) -> bool | None:
+    """Whether all targets are met; None where one is not known or none is asked.
+
+    Where the queue grows none of them is: whatever a request in service takes, ever more of them wait without end.
+    """
+    if asked and reason is Reason.QUEUE_GROWS:
+        return False
+    if None in asked or not asked:
+        return False if False in asked else None
+    return all(asked)
+
+
+def _as_rate(by_time_side: dict[str, float | None]) -> Triple:
+    return Triple(low=by_time_side["high"], mid=by_time_side["mid"], high=by_time_side["low"])
+
+
+def times_of(columns: dict[str, Any], name: str, side: str, percentile: int, workload: Workload) -> Floats:
+    """Times of one side; those of an open load at the percentile."""
+    times: Floats = columns[f"{name}_{side}"]
+    if workload.mode is not WorkloadMode.OPEN_LOOP or side == "ceiling":
+        return times
+    return open_times(columns, name, side, percentile)
+
+
+def open_times(columns: Mapping[str, Any], name: str, side: str, percentile: int) -> Floats:
+    """Times of an open load: TTFT and end-to-end time at the percentile, scaled by the band of the mean."""
+    times: Floats = columns[f"{name}_{side}"]
+    if name == "tpot_s":
+        return times
+    first = columns[f"ttft_s_p{percentile}"] * (columns[f"ttft_s_{side}"] / columns["ttft_s_mid"])
+    if name == "ttft_s":
+        return np.asarray(first, dtype=np.float64)
+    later: Floats = times - columns[f"ttft_s_{side}"] + first
+    return later
+
+
+def _within(columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload, percentile: int) -> Bools:
+    inside = np.ones(np.shape(columns["reason"]), dtype=bool)
+    for name in TARGETS:
+        target = getattr(slo, name)
+        if target is not None:
+            with np.errstate(invalid="ignore"):
+                inside &= times_of(columns, name, side, percentile, workload) <= target
+    return inside
+
+
+def _goodput(
+    columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload, percentile: int
+) -> float | None:
+    """Requests/s that meet every target: all at the load or none; in open load the share whose wait is short enough."""
+    rate = float(columns[f"requests_per_s_{RATE_SIDE[side]}"][0])
+    if not np.isfinite(rate):
+        return None
+    if workload.mode is WorkloadMode.OPEN_LOOP and side != "ceiling":
+        return rate * _share_within(columns, slo, side, workload)
+    return rate if bool(_within(columns, slo, side, workload, percentile)[0]) else 0.0
+
+
+def _share_within(columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload) -> float:
+    """Share of requests inside every target, from the percentiles of TTFT; tokens after the first take equal time."""
+    tpot = float(columns[f"tpot_s_{side}"][0])
+    if slo.tpot_s is not None and tpot > slo.tpot_s:
+        return 0.0
+    room = [slo.ttft_s] if slo.ttft_s is not None else []
+    if slo.e2e_s is not None:
+        later = float(answer_time_s(0.0, tpot, workload.output_tokens)) if has_gaps(workload.output_tokens) else 0.0
+        room.append(slo.e2e_s - later)
+    if not room:
+        return 1.0
+    points = np.array([times_of(columns, "ttft_s", side, p, workload)[0] for p in PERCENTILES])
+    if not np.all(np.isfinite(points)):
+        return 0.0
+    least = float(columns["ttft_s_ceiling"][0])
+    return float(share_within(min(room), np.array([0.0, *(points - least)]), least))
+
+
+def _highest_rate(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
+    if workload.mode not in _SEARCHED:
+        return None
+    if workload.mode is WorkloadMode.OPEN_LOOP:
+        return _highest_open(sweep, workload, slo, side, percentile)
+    return _highest_closed(sweep, workload, slo, side, percentile)
+
+
+def _highest_closed(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
+    """Best requests/s over concurrencies whose times meet the targets."""
+    mode = WorkloadMode.CLOSED_LOOP
+    first = sweep.evaluate(rows_of(workload, np.ones(1), mode=mode))
+    room = float(first["max_sequences"][0])
+    if not np.isfinite(room) or room < 1:
+        return None
+    low, high = 1.0, max(min(room, _LIMIT), 1.0)
+    best = 0.0
+    for _pass in range(3):
+        points = np.unique(np.round(np.geomspace(low, high, _POINTS)))
+        columns = sweep.evaluate(rows_of(workload, points, mode=mode))
+        inside = _within(columns, slo, side, workload, percentile)
+        rates = np.where(inside, columns[f"requests_per_s_{RATE_SIDE[side]}"], 0.0)
+        if not inside.any():
+            return best
+        best = max(best, float(np.nanmax(rates)))
+        last = int(np.flatnonzero(inside)[-1])
+        if last + 1 >= len(points):
+            return best
+        low, high = float(points[last]), float(points[last + 1])
+    return best
+
+
+def _highest_open(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
+    """Highest stable rate of arrivals whose times meet the targets.
+
+    The search runs on the model's own rates; a replica that yields `share` of them queues at `share` of each.
+    """
+    ones = np.ones(1)
+    stable = float(sweep.evaluate(rows_of(workload, ones, rate=ones))["max_stable_requests_per_s"][0])
+    if not np.isfinite(stable) or stable <= 0.0:
+        return None
+    beyond = sweep.evaluate(rows_of(workload, ones, rate=_BEYOND * stable * ones))
+    stable = float(beyond["requests_per_s_mid"][0])
+    at_most = float(beyond[f"requests_per_s_{RATE_SIDE[side]}"][0])
+    if side == "ceiling":
+        return at_most if bool(_within(beyond, slo, side, workload, percentile)[0]) else 0.0
+    share = at_most / stable
+    low, high, best = 0.0, stable, 0.0
+    for _pass in range(3):
+        points = np.linspace(low, high, _POINTS + 1)[1:]
+        columns = sweep.evaluate(rows_of(workload, np.ones(_POINTS), rate=points))
+        inside = _within(columns, slo, side, workload, percentile)
+        if not inside.any():
+            high = float(points[0])
+            continue
+        last = int(np.flatnonzero(inside)[-1])
+        best = float(points[last])
+        if last + 1 >= len(points):
+            break
+        low, high = best, float(points[last + 1])
+    return best * share

@@ -1,0 +1,1 @@
+"""What may be asked: the nouns of a request, once."""

@@ -1,0 +1,132 @@
+"""What is asked of a replica: workload, targets, speculative decoding, adapters, power."""
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from estimator.engine.options import BandSide, Lora, Power, ServiceLevel, Speculative
+from estimator.engine.specs import WorkloadMode
+from estimator.question.fields import (
+    SMALLEST,
+    WHOLE,
+    Count,
+    Currency,
+    MeanTokens,
+    ModelSlug,
+    Money,
+    PositiveSeconds,
+    RequestBody,
+    Share,
+)
+from estimator.resolvers.choices import WorkloadChoice
+
+ModeName = Literal["closed_loop", "open_loop", "offline", "static_batch", "single_stream", "decode_step"]
+
+
+class WorkloadPart(RequestBody):
+    """Lengths and load. closed_loop, static_batch and decode_step take a concurrency, open_loop a rate."""
+
+    mode: ModeName = Field(
+        default="closed_loop",
+        description=(
+            "closed_loop: as many requests in flight as concurrency; open_loop: requests_per_s arrive; offline: the "
+            "most throughput; static_batch: one batch to its end; single_stream: one request; decode_step: one step."
+        ),
+    )
+    input_tokens: MeanTokens | None = Field(
+        default=None,
+        description=(
+            "Mean prompt of a request, tokens; 921.6 is a mean too. Only decode_step with context_tokens goes without."
+        ),
+    )
+    output_tokens: MeanTokens | None = Field(default=None, description="Mean answer of a request, tokens.")
+    context_tokens: MeanTokens | None = Field(
+        default=None,
+        description=(
+            "Cache length at which decode is evaluated, tokens; when not given input + output/2 for speed and "
+            "input + output for memory."
+        ),
+    )
+    concurrency: Count | None = Field(default=None, description="Requests in flight, count; 1 when not given.")
+    requests_per_s: Annotated[float, Field(ge=SMALLEST, le=1e6)] | None = Field(
+        default=None, description="Arrivals of an open loop, requests/s."
+    )
+    burstiness_cv: Annotated[float, Field(ge=0, le=100)] = Field(
+        default=1.0, description="Coefficient of variation of the times between arrivals; 1 is Poisson, 0 regular."
+    )
+    prefix_cache_hit_rate: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.0, description="Share of prompt tokens found in the engine's prefix cache, 0 to below 1."
+    )
+    batch_sizes: Annotated[list[Count], Field(max_length=1000)] | None = Field(
+        default=None, description="Batch sizes to answer with one row each, at most 1,000."
+    )
+
+    def choice(self) -> WorkloadChoice:
+        """The workload as the resolver takes it."""
+        values = dict(self)
+        values["mode"] = WorkloadMode(self.mode)
+        values["batch_sizes"] = tuple(self.batch_sizes or ())
+        return WorkloadChoice(**values)
+
+
+class SloPart(RequestBody):
+    """Targets that each request must meet; a target left out is not checked."""
+
+    ttft_s: PositiveSeconds | None = Field(default=None, description="Most time to the first token, seconds.")
+    tpot_s: PositiveSeconds | None = Field(
+        default=None, description="Most mean time per output token after the first, seconds."
+    )
+    e2e_s: PositiveSeconds | None = Field(default=None, description="Most time to the whole answer, seconds.")
+    percentile: Annotated[Literal[50, 90, 95, 99], WHOLE] | None = Field(
+        default=None,
+        description="Share of requests that meet the targets, percent; 95 in open loop, 50 in closed loop.",
+    )
+    band_side: Literal["mid", "conservative"] = Field(
+        default="conservative",
+        description="Which value of the band is held against the targets: mid, or conservative (its slow end).",
+    )
+
+    def service_level(self) -> ServiceLevel:
+        """The targets as the engine takes them."""
+        return ServiceLevel(**(dict(self) | {"band_side": BandSide(self.band_side)}))
+
+
+class SpeculativePart(RequestBody):
+    """Speculative decoding with a draft that costs a share of a step, or is a model of the catalog."""
+
+    acceptance_rate: Share = Field(description="Chance that one drafted token is accepted, 0 to 1.")
+    draft_tokens: Annotated[int, Field(ge=1, le=64), WHOLE] = Field(description="Tokens drafted a step, count.")
+    draft_cost_ratio: Share | None = Field(
+        default=None, description="Time of one drafted token over a decode step of the model, 0 to 1."
+    )
+    draft_model: ModelSlug | None = Field(default=None, description="Catalog model that drafts.")
+
+    def speculative(self) -> Speculative:
+        """The speculation as the engine takes it."""
+        return Speculative(**dict(self))
+
+
+class LoraPart(RequestBody):
+    """Adapters held beside the model."""
+
+    max_loras: Annotated[int, Field(ge=1, le=10_000), WHOLE] = Field(description="Adapters held at once, count.")
+    max_rank: Annotated[int, Field(ge=1, le=4096), WHOLE] = Field(description="Largest rank of an adapter.")
+
+    def lora(self) -> Lora:
+        """The adapters as the engine takes them."""
+        return Lora(max_loras=self.max_loras, max_rank=self.max_rank)
+
+
+class PowerPart(RequestBody):
+    """Price of electricity."""
+
+    pue: Annotated[float, Field(ge=1, le=5)] = Field(
+        default=1.3, description="Power usage effectiveness of the building, power drawn over power of the machines."
+    )
+    price_per_kwh: Money = Field(description="Price of a kWh, exact decimal in `currency`.")
+    currency: Currency
+
+    def power(self) -> Power:
+        """The power as the engine takes it."""
+        return Power(pue=self.pue, price_per_kwh=Decimal(self.price_per_kwh), currency=self.currency)

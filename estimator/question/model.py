@@ -1,0 +1,111 @@
+"""The `model` of a request: a slug, a slug with another cache, a config.json, or a shape."""
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue, Tag
+
+from estimator.question.fields import WHOLE, ModelSlug, Name, Parameters, RequestBody, Tokens, Width, by_key, tag
+from estimator.resolvers.choices import ModelChoice, ModelOverride, ModelShape
+
+Layers = Annotated[int, Field(ge=1, le=10_000), WHOLE]
+Heads = Annotated[int, Field(ge=1, le=100_000), WHOLE]
+Experts = Annotated[int, Field(ge=1, le=100_000), WHOLE]
+
+
+class ModelOverridePart(RequestBody):
+    """Cache of a catalog model replaced as a what-if; weights and parameters stay those of the model."""
+
+    kv_heads: Heads | None = Field(
+        default=None,
+        description="KV heads of every layer: the query heads for MHA, 1 for MQA. Divides the query heads.",
+    )
+    window_tokens: Tokens | None = Field(
+        default=None, description="Sliding window of every layer with full attention, tokens."
+    )
+    latent_rank: Width | None = Field(
+        default=None, description="Rank of a latent (MLA) cache instead of K and V, elements."
+    )
+    latent_rope_dim: Width | None = Field(
+        default=None, description="Rotary width beside the latent, elements; 64 when not given."
+    )
+    context_window_tokens: Tokens | None = Field(default=None, description="Context window, tokens.")
+
+
+class OverriddenModelPart(RequestBody):
+    """A catalog model with parts of it replaced."""
+
+    slug: ModelSlug = Field(description="Slug of the catalog model, such as llama-3.1-8b.")
+    override: ModelOverridePart = Field(
+        default_factory=ModelOverridePart, description="What to replace; nothing when left out."
+    )
+
+
+class ConfigModelPart(RequestBody):
+    """A model given by its config.json."""
+
+    config: dict[str, JsonValue] = Field(
+        description="The Hugging Face config.json as an object; read, never executed, and kept only by a report."
+    )
+    name: Name | None = Field(default=None, description="Name to echo.")
+
+
+class ShapeModelPart(RequestBody):
+    """A model given by its figures; missing widths follow from the others."""
+
+    parameters: Parameters = Field(description="Parameters in total, count; 8.03e9 is a whole number too.")
+    layers: Layers = Field(description="Layers, count.")
+    heads: Heads = Field(description="Query heads of a layer, count.")
+    hidden_size: Width | None = Field(
+        default=None, description="Width of the model, elements; heads · head_dim when not given."
+    )
+    active_parameters: Parameters | None = Field(
+        default=None, description="Parameters a token uses (mixture of experts), count; all when not given."
+    )
+    kv_heads: Heads | None = Field(
+        default=None, description="KV heads of a layer, count; the query heads when not given."
+    )
+    head_dim: Width | None = Field(
+        default=None, description="Width of a head, elements; hidden_size / heads when not given."
+    )
+    intermediate_size: Width | None = Field(default=None, description="Width of the feed-forward part, elements.")
+    vocab_size: Width | None = Field(default=None, description="Rows of the token table, count.")
+    window_tokens: Tokens | None = Field(default=None, description="Sliding window of every layer, tokens.")
+    latent_rank: Width | None = Field(default=None, description="Rank of a latent (MLA) cache, elements.")
+    latent_rope_dim: Width | None = Field(
+        default=None, description="Rotary width beside the latent, elements; 64 when not given."
+    )
+    experts: Experts | None = Field(default=None, description="Routed experts of a layer, count.")
+    experts_per_token: Experts | None = Field(default=None, description="Routed experts a token uses, count.")
+    expert_intermediate_size: Width | None = Field(default=None, description="Width of a routed expert, elements.")
+    tied_embeddings: bool = Field(default=False, description="Whether the head shares the token table.")
+    context_window_tokens: Tokens | None = Field(default=None, description="Context window, tokens.")
+    name: Name | None = Field(default=None, description="Name to echo.")
+
+
+ModelPart = Annotated[
+    Annotated[ModelSlug, Tag(tag("slug"))]
+    | Annotated[OverriddenModelPart, Tag(tag("override"))]
+    | Annotated[ConfigModelPart, Tag(tag("config"))]
+    | Annotated[ShapeModelPart, Tag(tag("shape"))],
+    by_key({"slug": "override", "config": "config", "parameters": "shape"}, text="slug"),
+    Field(
+        description=(
+            "The language model: a catalog slug; {slug, override} for another cache; {config} for a config.json; or a "
+            "shape {parameters, layers, heads, …}."
+        ),
+        examples=["llama-3.1-8b"],
+    ),
+]
+
+
+def model_choice(part: str | OverriddenModelPart | ConfigModelPart | ShapeModelPart) -> ModelChoice:
+    """The model as the resolver takes it."""
+    if isinstance(part, str):
+        return ModelChoice(slug=part)
+    if isinstance(part, OverriddenModelPart):
+        override = ModelOverride(**dict(part.override))
+        return ModelChoice(slug=part.slug, override=override if override != ModelOverride() else None)
+    if isinstance(part, ConfigModelPart):
+        return ModelChoice(config=part.config, name=part.name)
+    figures = {field: value for field, value in part if field != "name"}
+    return ModelChoice(shape=ModelShape(**figures), name=part.name)

@@ -1,0 +1,128 @@
+"""Base request of everything that needs a plan; `echo` holds the base of its answer."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from estimator.engine.options import MemoryOverrides
+from estimator.engine.specs import Parallelism
+from estimator.question.fields import WHOLE, BytesOrNone, Count, EngineSlug, PositiveShare, RequestBody, Tokens
+from estimator.question.formats import ActivationFormatName, CacheFormatName, WeightFormatName
+from estimator.question.gpu import GpuPart, gpu_choice
+from estimator.question.load import LoraPart, PowerPart, SloPart, SpeculativePart, WorkloadPart
+from estimator.question.model import ModelPart, model_choice
+from estimator.resolvers import Facts, Plan, PlanChoice, PrecisionChoice, resolve_plan
+from estimator.resolvers.choices import DEFAULT_ENGINE
+
+Degree = Annotated[int, Field(ge=1, le=4096), WHOLE]
+
+
+class ParallelismPart(RequestBody):
+    """How one replica is split over GPUs; GPUs = tp · pp · dp."""
+
+    tp: Degree = Field(
+        default=1,
+        description="Tensor parallel degree; divides the query heads, and divides or is a multiple of the KV heads.",
+    )
+    pp: Degree = Field(default=1, description="Pipeline parallel degree, at most the layers.")
+    ep: Degree = Field(default=1, description="Expert parallel degree; divides tp · dp.")
+    dp: Degree = Field(default=1, description="Attention data parallel degree inside one replica; copies are replicas.")
+
+
+class PrecisionPart(RequestBody):
+    """Formats of weights, KV cache and activations."""
+
+    weights: WeightFormatName | None = Field(
+        default=None,
+        description=(
+            "Format of the weights; int4 is AWQ or GPTQ with groups of 128, q… and iq… are GGUF files as llama.cpp's "
+            "quantiser makes them (dynamic mixes of others differ). Left out: the format of the model's own files "
+            "where its config states a quantisation, else bf16."
+        ),
+    )
+    kv_cache: CacheFormatName = Field(
+        default="bf16",
+        description=(
+            "Format of the KV cache, whatever the weights are stored in; q8_0 to q4_0 are llama.cpp's blocks of 32 "
+            "elements with their scale (q8_0: 34 bytes), the others count no scales."
+        ),
+    )
+    attention_weights: WeightFormatName | None = Field(
+        default=None, description="Format of the attention's weights; as weights when not given."
+    )
+    expert_weights: WeightFormatName | None = Field(
+        default=None, description="Format of the routed experts' weights; as weights when not given."
+    )
+    activations: ActivationFormatName | None = Field(
+        default=None,
+        description="Format the products run in; what the engine's kernels take for these weights when not given.",
+    )
+
+
+class MemoryPart(RequestBody):
+    """Overrides of the engine profile's memory settings; null keeps the profile's."""
+
+    utilization: PositiveShare | None = Field(
+        default=None, description="Share of the GPU's memory the engine may use, above 0 to 1."
+    )
+    runtime_overhead_bytes: BytesOrNone | None = Field(
+        default=None, description="Bytes of the runtime on each GPU that are neither weights nor cache."
+    )
+    max_batched_tokens: Tokens | None = Field(default=None, description="Most tokens of one forward pass.")
+    max_num_seqs: Count | None = Field(default=None, description="Most sequences the engine runs at once, count.")
+    kv_cache_tokens_observed: Tokens | None = Field(
+        default=None, description="Tokens of KV cache that the server printed at start; beats the model."
+    )
+
+
+class PlanRequest(RequestBody):
+    """Model, GPU, engine and settings of one replica."""
+
+    model: ModelPart
+    gpu: GpuPart
+    engine: EngineSlug = Field(
+        default=DEFAULT_ENGINE,
+        description=(
+            "Engine profile, such as vllm-0.19, sglang-0.5, tensorrt-llm-1 or llama.cpp; a bare name is the newest of "
+            "its kind; ideal is the roofline with the source documents' assumptions."
+        ),
+    )
+    parallelism: ParallelismPart = Field(
+        default=ParallelismPart(), description="How the replica is split over GPUs; one GPU when left out."
+    )
+    precision: PrecisionPart = Field(default=PrecisionPart(), description="Formats of weights, cache and activations.")
+    memory: MemoryPart = Field(default=MemoryPart(), description="Overrides of the profile's memory settings.")
+    workload: WorkloadPart | None = Field(default=None, description="Lengths and load.")
+    slo: SloPart | None = Field(default=None, description="Targets of a request.")
+    speculative: SpeculativePart | None = Field(default=None, description="Speculative decoding; off when left out.")
+    lora: LoraPart | None = Field(default=None, description="Adapters; none when left out.")
+    mtp_layers_loaded: Annotated[int, Field(ge=0, le=64), WHOLE] = Field(
+        default=0, description="Multi-token prediction layers held in memory, count."
+    )
+    power: PowerPart | None = Field(default=None, description="Price of electricity; not counted when left out.")
+
+    def choice(self) -> PlanChoice:
+        """The plan as the resolver takes it."""
+        return PlanChoice(
+            model=model_choice(self.model),
+            gpu=gpu_choice(self.gpu),
+            engine=self.engine,
+            parallelism=Parallelism(**dict(self.parallelism)),
+            precision=PrecisionChoice(**dict(self.precision)),
+            memory=MemoryOverrides(**dict(self.memory)),
+            workload=self.workload.choice() if self.workload else None,
+            slo=self.slo.service_level() if self.slo else None,
+            speculative=self.speculative.speculative() if self.speculative else None,
+            lora=self.lora.lora() if self.lora else None,
+            mtp_layers_loaded=self.mtp_layers_loaded,
+            power=self.power.power() if self.power else None,
+        )
+
+    def plan(self, facts: Facts) -> Plan:
+        """The resolved plan.
+
+        Raises:
+            ResolutionError: parts that are unknown or do not go together.
+            EngineError: an inline model that cannot be read, or a figure that is not known.
+        """
+        return resolve_plan(self.choice(), facts)
