@@ -22,11 +22,15 @@ class DataFileError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One row to be: values by model field, and rows that belong to it by their relation's name."""
+    """One row to be: values by model field, and rows that belong to it by their relation's name.
+
+    `held` says why the row cannot be loaded, as when a person took out what it points to; empty when it can.
+    """
 
     slug: str
     values: Mapping[str, Any]
     children: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    held: str = ""
 
     @property
     def sha256(self) -> str:

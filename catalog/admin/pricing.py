@@ -13,6 +13,13 @@ from django.utils.translation import gettext_lazy as _
 
 from catalog.admin.base import CatalogAdmin
 from catalog.admin.price_lines import timeline
+from catalog.admin.resources import (
+    ApiPriceResource,
+    CachePolicyResource,
+    GpuOfferResource,
+    PriceListResource,
+    ProviderResource,
+)
 from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceList, Provider
 from catalog.selectors import in_force_on
 from catalog.services.prices import close_price, void_price
@@ -22,6 +29,7 @@ from catalog.services.prices import close_price, void_price
 class ProviderAdmin(CatalogAdmin):
     """Sellers of tokens."""
 
+    resource_classes = [ProviderResource]
     list_display = ("named", "usage_convention", "pricing_url", "source_date")
     list_filter = ("usage_convention",)
     search_fields = ("slug", "name", "notes")
@@ -32,6 +40,7 @@ class ProviderAdmin(CatalogAdmin):
 class PriceListAdmin(CatalogAdmin):
     """Readings of price sources."""
 
+    resource_classes = [PriceListResource]
     list_display = ("named", "source", "source_version", "retrieved_on", "licence")
     search_fields = ("slug", "name", "source")
     readonly_fields = ("kept_by", "created_at", "updated_at")
@@ -64,6 +73,7 @@ class InForce(admin.SimpleListFilter):
 class ApiPriceAdmin(CatalogAdmin):
     """Dated prices; a change closes a row and opens another, a typing error is voided."""
 
+    resource_classes = [ApiPriceResource]
     list_display = ("slug", "meter", "price", "channel", "tier", "period", "basis", "state")
     list_filter = (InForce, "channel", "basis", "provider", "edited_by_person")
     search_fields = ("slug", "model", "meter", "source")
@@ -134,7 +144,7 @@ class ApiPriceAdmin(CatalogAdmin):
         """Close the rows: today is the first day they no longer hold."""
         for row in queryset:
             try:
-                close_price(row, on=timezone.now().date(), reason=gettext("Ended in the admin"))
+                close_price(row, on=timezone.now().date(), user=request.user, reason=gettext("Ended in the admin"))
             except ValidationError as refused:
                 self.message_user(request, f"{row}: {' '.join(refused.messages)}", messages.ERROR)
 
@@ -143,7 +153,11 @@ class ApiPriceAdmin(CatalogAdmin):
         """Void the rows: never used again, kept for reports."""
         for row in queryset:
             try:
-                void_price(row, reason=gettext("Voided in the admin by %(user)s") % {"user": request.user})
+                void_price(
+                    row,
+                    user=request.user,
+                    reason=gettext("Voided in the admin by %(user)s") % {"user": request.user},
+                )
             except ValidationError as refused:
                 self.message_user(request, f"{row}: {' '.join(refused.messages)}", messages.ERROR)
 
@@ -152,6 +166,7 @@ class ApiPriceAdmin(CatalogAdmin):
 class CachePolicyAdmin(CatalogAdmin):
     """Rules of prompt caches."""
 
+    resource_classes = [CachePolicyResource]
     list_display = (
         "named",
         "provider",
@@ -171,6 +186,7 @@ class CachePolicyAdmin(CatalogAdmin):
 class GpuOfferAdmin(CatalogAdmin):
     """Hourly offers; a new day is a new row."""
 
+    resource_classes = [GpuOfferResource]
     list_display = ("named", "provider", "market", "gpu_count", "price_per_gpu_hour", "currency", "region", "date_seen")
     list_filter = ("market", "provider", "date_seen")
     search_fields = ("slug", "name", "provider", "gpu_as_listed", "region")

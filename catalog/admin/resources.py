@@ -4,17 +4,31 @@ from typing import Any
 
 from django.db.models import Model
 from django.utils.translation import gettext as _
-from import_export import resources
+from import_export import fields, resources
+from import_export.widgets import ForeignKeyWidget
 
-from catalog.models import Checkpoint, EngineProfile, Gpu, LanguageModel, Preset
+from catalog.models import (
+    ApiPrice,
+    CachePolicy,
+    Checkpoint,
+    EngineProfile,
+    Gpu,
+    GpuOffer,
+    LanguageModel,
+    Preset,
+    PriceList,
+    Provider,
+)
 from catalog.revisions import catalog_write
-from catalog.services.people import check_frozen
+from catalog.services.people import save_by_person
 
 _OURS = ("id", "edited_by_person", "loaded_from", "loaded_version", "loaded_sha256", "created_at", "updated_at")
 
 
 class CatalogResource(resources.ModelResource):
     """Rows by slug; what a spreadsheet changes counts as edited by a person."""
+
+    _user: Any = None
 
     def import_data(self, *args: Any, dry_run: bool = False, **options: Any) -> Any:
         """As the library's; outside a dry run in one catalog write."""
@@ -23,11 +37,13 @@ class CatalogResource(resources.ModelResource):
         with catalog_write(only_if_touched=True):
             return super().import_data(*args, dry_run=False, **options)
 
-    def before_save_instance(self, instance: Any, row: Any, **_options: Any) -> None:
-        """Refuse changes of what is frozen, and mark the row."""
-        check_frozen(instance)
-        instance.edited_by_person = True
-        instance._change_reason = _("Imported from a spreadsheet")
+    def before_import(self, dataset: Any, **options: Any) -> None:
+        """Remember who imports."""
+        self._user = options.get("user")
+
+    def do_instance_save(self, instance: Any, is_create: bool) -> None:
+        """Save through the one service for people's edits."""
+        save_by_person(instance, user=self._user, reason=_("Imported from a spreadsheet"))
 
 
 class _Options:
@@ -41,9 +57,16 @@ class _Options:
     clean_model_instances = True
 
 
-def _resource(model: type[Model], *, exclude: tuple[str, ...] = (), **options: Any) -> type[CatalogResource]:
+def _resource(
+    model: type[Model], *, exclude: tuple[str, ...] = (), linked: dict[str, type[Model]] | None = None, **options: Any
+) -> type[CatalogResource]:
+    """The resource of a model; `linked` are columns that name another row by its slug."""
     meta = type("Meta", (_Options,), {"model": model, "exclude": _OURS + exclude, **options})
-    return type(f"{model.__name__}Resource", (CatalogResource,), {"Meta": meta})
+    columns = {
+        name: fields.Field(column_name=name, attribute=name, widget=ForeignKeyWidget(other, "slug"))
+        for name, other in (linked or {}).items()
+    }
+    return type(f"{model.__name__}Resource", (CatalogResource,), {"Meta": meta, **columns})
 
 
 class LanguageModelResource(CatalogResource):
@@ -68,3 +91,20 @@ GpuResource = _resource(Gpu)
 EngineProfileResource = _resource(EngineProfile)
 PresetResource = _resource(Preset)
 CheckpointResource = _resource(Checkpoint, import_id_fields=("model", "precision", "source"))
+ProviderResource = _resource(Provider)
+PriceListResource = _resource(PriceList)
+CachePolicyResource = _resource(CachePolicy, linked={"provider": Provider})
+GpuOfferResource = _resource(GpuOffer, linked={"gpu": Gpu})
+
+
+class ApiPriceResource(CatalogResource):
+    """Prices by their number; a row without one is a new price. What was priced never changes (docs/prices.md)."""
+
+    provider = fields.Field(
+        column_name="provider", attribute="provider", widget=ForeignKeyWidget(Provider, "slug"), readonly=False
+    )
+
+    class Meta(_Options):
+        model = ApiPrice
+        import_id_fields = ("id",)
+        exclude = (*_OURS[1:], "slug", "window_key", "price_list", "voided_at", "void_reason")

@@ -9,6 +9,7 @@ from catalog.models.language_model import Checkpoint, LanguageModel
 from catalog.models.preset import Preset
 from catalog.models.pricing import ApiPrice, PriceList, Provider
 from catalog.models.row import CatalogRecord, CatalogRow
+from catalog.models.withdrawal import Withdrawal
 
 __all__ = [
     "ApiPrice",
@@ -24,4 +25,5 @@ __all__ = [
     "Preset",
     "PriceList",
     "Provider",
+    "Withdrawal",
 ]

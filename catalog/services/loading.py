@@ -1,7 +1,7 @@
 """Loads the catalog's data files: a plan first (what would be added, changed, left and why), then the writes.
 
 Idempotent: a row whose values were loaded before and did not change is left alone. A row that a person edited, or made
-under the same slug, is never touched.
+under the same slug, is never touched, and one that a person deleted or renamed does not come back.
 """
 
 import datetime
@@ -18,6 +18,7 @@ from catalog import data_files
 from catalog.data_files import DataFile, DataFileError, Record
 from catalog.models import CatalogRow, EngineProfile, Gpu, LanguageModel, Preset
 from catalog.revisions import catalog_write
+from catalog.services.withdrawals import row_key, withdrawn_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +73,15 @@ def plan_all() -> list[LoadPlan]:
 def plan(model: type[CatalogRow], file: DataFile) -> LoadPlan:
     """What loading `file` into `model` would do; writes nothing."""
     rows = {row.slug: row for row in model._default_manager.all()}
+    withdrawn = withdrawn_rows(model)
     add, change, left, unchanged = [], [], [], 0
     for record in file.records:
         row = rows.pop(record.slug, None)
-        if row is None:
+        if row is None and record.slug in withdrawn:
+            left.append((record.slug, withdrawn[record.slug].words))
+        elif record.held:
+            left.append((record.slug, record.held))
+        elif row is None:
             _check(model, record, file.name)
             add.append(record)
         elif row.edited_by_person:
@@ -122,7 +128,7 @@ def _write(plan: LoadPlan) -> None:
 def _replace_children(
     owner: CatalogRow, relation: str, children: Sequence[Mapping[str, Any]], file: DataFile, reason: str
 ) -> None:
-    """Make the loaded children of `owner` those of the record; children made by people stay."""
+    """Make the loaded children of `owner` those of the record; what people made or took out stays so."""
     manager = getattr(owner, relation)
     manager.filter(edited_by_person=False).delete()
     child_model = manager.model
@@ -130,6 +136,8 @@ def _replace_children(
     rows = [
         child_model(**{name: owner}, **child, loaded_from=file.name, loaded_version=file.version) for child in children
     ]
+    held = {row_key(row) for row in manager.all()} | set(withdrawn_rows(child_model))
+    rows = [row for row in rows if row_key(row) not in held]
     if rows:
         bulk_create_with_history(rows, child_model, default_change_reason=reason)
 

@@ -6,7 +6,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from catalog.models import CatalogRecord, CatalogRow, EngineProfile
+from catalog.models.withdrawal import Taken
 from catalog.revisions import catalog_write
+from catalog.services.withdrawals import withdraw, withdraw_what_goes
 from catalog.usage import usage_count
 
 # The name under which each model's rows are known to `catalog.snapshot` and `catalog.usage`.
@@ -34,17 +36,19 @@ def save_by_person(row: CatalogRecord, *, user: Any, reason: str = "") -> None:
     check_frozen(row)
     row.edited_by_person = True
     with catalog_write(only_if_touched=True):
+        withdraw_what_goes(row, user=user, reason=reason)
         _attribute(row, user, reason)
         row.save()
 
 
 def delete_by_person(row: CatalogRecord, *, user: Any, reason: str = "") -> None:
-    """Delete a row; reports that used it hold their own snapshot.
+    """Delete a row, and keep loaders from bringing it back; reports that used it hold their own snapshot.
 
     Raises:
         ProtectedError: other rows of the catalog need it.
     """
     with catalog_write(only_if_touched=True):
+        withdraw(row, Taken.DELETED, user=user, reason=reason)
         _attribute(row, user, reason)
         row.delete()
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from catalog.canonical import sha256_of
 from catalog.data_files import DATA_DIR, DataFile, DataFileError, Record, plain, read_file
-from catalog.models import CachePolicy, Gpu, GpuOffer, Provider
+from catalog.models import CachePolicy, Gpu, GpuOffer, Provider, Withdrawal
 from catalog.services.loading import LoadPlan, plan
+from catalog.services.withdrawals import withdrawn_rows
 
 OFFERS = "gpu_offers.csv"
 
@@ -37,45 +38,61 @@ def _provider(entry: Mapping[str, Any]) -> Record:
 
 
 def cache_policies() -> LoadPlan:
-    """The plan of the cache policies; their providers have to be there.
+    """The plan of the cache policies; those of a provider that a person took out are left.
 
     Raises:
-        DataFileError: A policy names a provider that is not.
+        DataFileError: A policy names a provider that never was.
     """
-    known = {row.slug: row for row in Provider.objects.all()}
-
-    def build(entry: Mapping[str, Any]) -> Record:
-        values = dict(entry)
-        values["provider"] = _linked(known, entry["provider"], "provider")
-        return LinkedRecord(slug=entry["slug"], values=values, words=entry)
-
-    return plan(CachePolicy, read_file("cache_policies.yaml", "policies", build))
+    links = _Links.to(Provider)
+    return plan(
+        CachePolicy,
+        read_file("cache_policies.yaml", "policies", lambda entry: links.record(entry, dict(entry), "provider")),
+    )
 
 
 def gpu_offers() -> LoadPlan:
-    """The plan of the hourly offers; the accelerators have to be there."""
-    known = {row.slug: row for row in Gpu.objects.all()}
+    """The plan of the hourly offers; those of an accelerator that a person took out are left.
+
+    Raises:
+        DataFileError: An offer names an accelerator that never was.
+    """
+    links = _Links.to(Gpu)
     path = DATA_DIR / OFFERS
     with path.open(newline="", encoding="utf-8") as lines:
         entries = list(csv.DictReader(lines))
-    records = tuple(_offer(entry, known) for entry in entries)
+    records = tuple(_offer(entry, links) for entry in entries)
     version = max(entry["date_seen"] for entry in entries)
     return plan(GpuOffer, DataFile(name=OFFERS, version=version, records=records))
 
 
-def _offer(entry: Mapping[str, str], known: Mapping[str, Gpu]) -> Record:
+def _offer(entry: Mapping[str, str], links: "_Links") -> Record:
     values: dict[str, Any] = dict(entry)
-    values["gpu"] = _linked(known, entry["gpu"], "gpu")
     values["date_seen"] = datetime.date.fromisoformat(entry["date_seen"]) if entry["date_seen"] else None
     values["gpu_count"] = int(entry["gpu_count"])
     values["price_per_hour"] = Decimal(entry["price_per_hour"])
     values["price_per_gpu_hour"] = Decimal(entry["price_per_gpu_hour"])
     values["name"] = f"{entry['gpu_count']} × {entry['gpu_as_listed']} at {entry['provider']}, {entry['market']}"
-    return LinkedRecord(slug=entry["slug"], values=values, words=entry)
+    return links.record(entry, values, "gpu")
 
 
-def _linked(known: Mapping[str, Any], slug: str, what: str) -> Any:
-    row = known.get(slug)
-    if row is None:
-        raise DataFileError(f"there is no {what} {slug!r}")
-    return row
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """The rows that records may point to, and those that people took out."""
+
+    rows: Mapping[str, Any]
+    withdrawn: Mapping[str, Withdrawal]
+
+    @classmethod
+    def to(cls, model: type[Provider | Gpu]) -> "_Links":
+        return cls({row.slug: row for row in model._default_manager.all()}, withdrawn_rows(model))
+
+    def record(self, words: Mapping[str, Any], values: dict[str, Any], name: str) -> LinkedRecord:
+        """A record whose `name` is the row of that slug."""
+        slug, held = words[name], ""
+        if slug in self.rows:
+            values[name] = self.rows[slug]
+        elif slug in self.withdrawn:
+            held = f"{name} {slug}: {self.withdrawn[slug].words}"
+        else:
+            raise DataFileError(f"there is no {name} {slug!r}")
+        return LinkedRecord(slug=words["slug"], values=values, words=words, held=held)

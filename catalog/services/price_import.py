@@ -2,7 +2,8 @@
 
 Amounts are never edited. Where a source now states another amount for a period it stated before, the old row is
 closed on the day of the import and a new one opened (basis: observed); a start date the source itself states wins
-(basis: documented). Days that another source or a person holds are left to them.
+(basis: documented). Days that another source or a person holds are left to them, and what a person voided, ended or
+deleted stays so.
 """
 
 import datetime
@@ -19,6 +20,7 @@ from catalog.models import ApiPrice, PriceList, Provider
 from catalog.models.pricing import Basis
 from catalog.price_rows import Period, PriceKey, StatedPrice, key_of, period_of, worth_of
 from catalog.revisions import catalog_write
+from catalog.services.withdrawals import WithdrawnPrices
 
 BATCH_ROWS = 500
 
@@ -50,10 +52,11 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """Prices that are not touched, and why."""
+    """Prices that are not touched, and why; `by_person` where a person took them out."""
 
     key: PriceKey
     reason: str
+    by_person: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +93,13 @@ def plan_import(source: Source, stated: Iterable[StatedPrice], *, today: datetim
     for row in rows.iterator(chunk_size=2000):
         stored[key_of(row, row.provider.slug)].append(row)
     draft = _Draft()
+    withdrawn = WithdrawnPrices.read()
     for key, prices in wanted.items():
-        _compare(key, prices, stored.get(key, []), source, today, draft)
+        word = withdrawn.word_on(key, reading=source.slug)
+        if word is None:
+            _compare(key, prices, stored.get(key, []), source, today, draft, withdrawn.periods_of(key))
+        else:
+            draft.left.append(Left(key=key, reason=word, by_person=True))
     for key, rows_of_key in stored.items():
         if key not in wanted and any(_is_own(row, source) and row.effective_to is None for row in rows_of_key):
             draft.left.append(Left(key=key, reason=_("no longer stated by the source; still in force here")))
@@ -115,26 +123,37 @@ def _compare(
     source: Source,
     today: datetime.date,
     draft: _Draft,
+    withdrawn: Sequence[tuple[Period, str]],
 ) -> None:
     held = [row for row in rows if not _is_own(row, source)]
     taken = [period_of(row) for row in held]
+    open_days = [gap for price in prices for gap in _gaps(price.period, taken)]
+    for period, reason in withdrawn:
+        if any(gap.meets(period) for gap in open_days):
+            draft.left.append(Left(key=key, reason=reason, by_person=True))
+        taken.append(period)
     for row in rows:
-        if _is_own(row, source):
-            closing = _closing(row, prices, today)
-            if closing is not None:
-                draft.close.append(closing)
-            if closing is None or not closing.void:
-                taken.append(Period(row.effective_from, closing.on if closing else row.effective_to))
+        if row in held:
+            continue
+        closing = _closing(row, prices, today)
+        if closing is not None:
+            draft.close.append(closing)
+        if closing is None or not closing.void:
+            taken.append(Period(row.effective_from, closing.on if closing else row.effective_to))
     for price in prices:
         gaps = _gaps(price.period, taken)
         if not gaps:
             draft.unchanged += 1
-        for gap in gaps:
-            basis = price.basis if gap.start == price.effective_from else Basis.OBSERVED
-            draft.add.append(replace(price, effective_from=gap.start, effective_to=gap.end, basis=basis))
-        for row in held:
-            if price.period.meets(period_of(row)):
-                draft.left.append(Left(key=key, reason=_held_reason(row, price)))
+        draft.add += [_for_days(price, gap) for gap in gaps]
+        draft.left += [
+            Left(key=key, reason=_held_reason(row, price)) for row in held if price.period.meets(period_of(row))
+        ]
+
+
+def _for_days(price: StatedPrice, days: Period) -> StatedPrice:
+    """The price for days that nobody holds; a start that the source does not state is one first seen."""
+    basis = price.basis if days.start == price.effective_from else Basis.OBSERVED
+    return replace(price, effective_from=days.start, effective_to=days.end, basis=basis)
 
 
 def _closing(row: ApiPrice, prices: Sequence[StatedPrice], today: datetime.date) -> Closing | None:
@@ -206,6 +225,9 @@ def apply_import(plan: ImportPlan) -> None:
 
 
 def _price_list(source: Source) -> PriceList:
+    kept = PriceList.objects.filter(slug=source.slug, edited_by_person=True).first()
+    if kept is not None:
+        return kept
     row, _created = PriceList.objects.update_or_create(
         slug=source.slug,
         defaults={

@@ -3,14 +3,16 @@
 import json
 
 import pytest
+from django.contrib.admin import site as admin_site
 from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from tablib import Dataset
 
 from catalog import usage
-from catalog.admin.resources import EngineProfileResource, GpuResource, LanguageModelResource, PresetResource
-from catalog.models import EngineProfile, Gpu, LanguageModel, Preset
+from catalog.admin.base import CatalogAdmin
+from catalog.admin.resources import ApiPriceResource, CachePolicyResource, CatalogResource
+from catalog.models import ApiPrice, CachePolicy, EngineProfile, Gpu, LanguageModel, Preset, Withdrawal
 from catalog.revisions import current_revision
 from catalog.services.model_import import MAX_CONFIG_BYTES
 from tests.catalog.factories import EngineProfileFactory, GpuFactory, LanguageModelFactory, PresetFactory
@@ -325,9 +327,21 @@ def test_staff_without_the_permission_can_neither_import_nor_paste(client):
     assert client.get(reverse("admin:catalog_gpu_export")).status_code == 403
 
 
-@pytest.mark.parametrize(
-    "resource", [GpuResource, EngineProfileResource, PresetResource, LanguageModelResource], ids=lambda r: r.__name__
-)
+RESOURCES = [
+    resource
+    for page in admin_site._registry.values()
+    if isinstance(page, CatalogAdmin)
+    for resource in page.resource_classes
+]
+
+
+def test_every_kind_of_row_has_a_spreadsheet_of_its_own():
+    pages = [page for page in admin_site._registry.values() if isinstance(page, CatalogAdmin)]
+    assert len(RESOURCES) == len(pages)
+    assert all(issubclass(resource, CatalogResource) for resource in RESOURCES)
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda r: r.__name__)
 def test_what_was_exported_comes_back_unchanged(resource):
     load_shipped_catalog()
     before = current_revision()
@@ -335,3 +349,27 @@ def test_what_was_exported_comes_back_unchanged(resource):
     result = resource().import_data(rows, raise_errors=True)
     assert result.totals["skip"] == len(rows)
     assert current_revision() == before
+
+
+def test_a_spreadsheet_marks_what_it_changes_with_who_and_ends_a_price_for_the_loaders_too(django_user_model):
+    load_shipped_catalog()
+    ada = django_user_model.objects.create_user("ada")
+    policy, price = CachePolicy.objects.first(), ApiPrice.objects.filter(effective_to=None).first()
+    CachePolicyResource().import_data(
+        Dataset([policy.slug, 7], headers=["slug", "min_tokens"]), raise_errors=True, user=ada
+    )
+    ApiPriceResource().import_data(
+        Dataset([price.pk, "2026-12-01"], headers=["id", "effective_to"]), raise_errors=True, user=ada
+    )
+    policy.refresh_from_db()
+    assert (policy.min_tokens, policy.edited_by_person) == (7, True)
+    assert policy.history.first().history_user == ada
+    assert Withdrawal.objects.get().by == "ada"
+
+
+def test_a_spreadsheet_cannot_change_what_was_priced():
+    load_shipped_catalog()
+    price = ApiPrice.objects.first()
+    result = ApiPriceResource().import_data(Dataset([price.pk, "99"], headers=["id", "amount"]))
+    assert result.has_validation_errors()
+    assert ApiPrice.objects.get(pk=price.pk).amount == price.amount

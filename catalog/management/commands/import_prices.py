@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
 
 def print_plan(command: BaseCommand, plan: ImportPlan, verbosity: int) -> None:
-    """The plan as lines: a summary, the closings, and with -v 2 every addition and every row left alone."""
+    """The plan as lines: a summary, the closings, what people took out; with -v 2 every addition and row left alone."""
     out = command.stdout
     out.write(
         f"API prices from {plan.source.source} {plan.source.version} (sha256 {plan.source.sha256[:12]}): "
@@ -37,6 +37,9 @@ def print_plan(command: BaseCommand, plan: ImportPlan, verbosity: int) -> None:
     )
     for closing in plan.close:
         out.write(f"  {'x' if closing.void else '~'} {closing.row} ends on {closing.on}")
+    for left in plan.left:
+        if left.by_person or verbosity > 1:
+            out.write(f"  = {' '.join(str(part) for part in left.key if part)}: {left.reason}")
     if verbosity < 2:
         return
     for price in plan.add:
@@ -45,5 +48,3 @@ def print_plan(command: BaseCommand, plan: ImportPlan, verbosity: int) -> None:
             f"{price.amount} {price.currency}/{price.unit} from {price.effective_from or 'ever'} "
             f"to {price.effective_to or 'further notice'} ({price.basis})"
         )
-    for left in plan.left:
-        out.write(f"  = {' '.join(str(part) for part in left.key if part)}: {left.reason}")
