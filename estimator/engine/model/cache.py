@@ -138,10 +138,11 @@ def attention_elements(attention: Attention, tp: int = 1) -> int:
     return heads * (attention.head_dim_qk + attention.head_dim_v)
 
 
-def index_elements(attention: Attention) -> int:
-    """Elements of the sparse-attention index key of one token in one layer."""
-    compressed = attention.kind is AttentionKind.COMPRESSED
-    return attention.index_head_dim if attention.stores_index and not compressed else 0
+def index_elements(attention: Attention) -> Fraction:
+    """Elements of the sparse-attention index key of one token in one layer; a share where tokens share a key."""
+    if not attention.stores_index or attention.kind is AttentionKind.COMPRESSED:
+        return Fraction(0)
+    return Fraction(attention.index_head_dim, attention.index_ratio)
 
 
 def state_elements(state: RecurrentState, tp: int = 1) -> tuple[Fraction, Fraction]:
@@ -160,9 +161,12 @@ def _add_attention(
 ) -> tuple[Fraction, Fraction]:
     """Growing and index bytes per token of a group; windows and compressed entries are added to the given tables."""
     attention = group.attention
-    if attention is None or not attention.stores_kv:
+    if attention is None:
         return Fraction(0), Fraction(0)
     blocks = layers * group.attention_blocks
+    indexed = index_elements(attention) * index_element * blocks
+    if not attention.stores_kv:
+        return Fraction(0), indexed
     per_token = attention_elements(attention, tp) * element * blocks
     if attention.kind is AttentionKind.COMPRESSED and attention.compress_ratio:
         entry = attention.head_dim_qk * element + attention.index_head_dim * index_element
@@ -172,7 +176,7 @@ def _add_attention(
         key = (attention.window_tokens, attention.kind is AttentionKind.CHUNK)
         windows[key] = windows.get(key, Fraction(0)) + per_token
         return Fraction(0), Fraction(0)
-    return per_token, index_elements(attention) * index_element * blocks
+    return per_token, indexed
 
 
 def kv_layout(

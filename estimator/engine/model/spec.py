@@ -31,7 +31,7 @@ class Attention:
 
     `query_heads`, `kv_heads`, `head_dim_qk`, `head_dim_v` describe GQA, MHA and MQA. Latent attention (MLA) caches
     `latent_rank + latent_rope_dim` elements a token, whatever the heads, on every tensor-parallel rank.
-    `stores_kv` is False for a layer that reads another layer's cache.
+    `stores_kv` is False for a layer that reads another layer's cache. `index_ratio` tokens share one key of the index.
     """
 
     kind: AttentionKind
@@ -51,6 +51,7 @@ class Attention:
     index_top_k: int = 0
     stores_index: bool = True
     compress_ratio: int = 0
+    index_ratio: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,20 +80,22 @@ def add_attention(
     out_bias: bool = False,
     input_width: int | None = None,
     key_equals_value: bool = False,
+    own_keys: bool = True,
 ) -> None:
-    """Add grouped-query attention: q, k, v and output projections; `kv_heads` 0 or a shared cache adds no k and v.
+    """Add grouped-query attention: q, k, v and output projections.
 
-    `input_width` differs from `hidden` where the block reads a wider input (Zamba2); `key_equals_value` drops v.
-    An output gate doubles the query projection.
+    `input_width` differs from `hidden` where the block reads a wider input (Zamba2); `key_equals_value` drops v, no
+    `own_keys` both k and v. An output gate doubles the query projection.
     """
     width = input_width or hidden
     queries = attention.query_heads * attention.head_dim_qk * (2 if attention.output_gate else 1)
     part = Component.ATTENTION
     layer.attention = attention
     layer.matrix(f"{prefix}.q_proj", queries, width, part, bias=qkv_bias)
-    keys = attention.kv_heads * attention.head_dim_qk
-    layer.matrix(f"{prefix}.k_proj", keys, width, part, 1, Split.KV_HEADS, bias=qkv_bias)
-    if not key_equals_value:
+    if own_keys:
+        keys = attention.kv_heads * attention.head_dim_qk
+        layer.matrix(f"{prefix}.k_proj", keys, width, part, 1, Split.KV_HEADS, bias=qkv_bias)
+    if own_keys and not key_equals_value:
         values = attention.kv_heads * attention.head_dim_v
         layer.matrix(f"{prefix}.v_proj", values, width, part, 1, Split.KV_HEADS, bias=qkv_bias)
     layer.matrix(f"{prefix}.o_proj", hidden, attention.query_heads * attention.head_dim_v, part, bias=out_bias)

@@ -26,6 +26,14 @@ class Fields:
         self.path = path
         self.defaulted: list[str] = []
 
+    def over(self, own: Mapping[str, Any]) -> "Fields":
+        """The same fields with some keys replaced; what is taken from the class defaults is told in one list."""
+        if not own:
+            return self
+        found = Fields({**self.config, **own}, self.defaults, self.path)
+        found.defaulted = self.defaulted
+        return found
+
     def raw(self, *names: str) -> Any:
         """The value of the first alias present in the file, else of the class defaults, else None.
 

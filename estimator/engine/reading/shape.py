@@ -10,6 +10,7 @@ LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads")
 HIDDEN = ("hidden_size", "n_embd", "n_embed", "d_model")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_attention_groups")
+HEAD_DIM = ("head_dim", "attention_head_dim", "kv_channels")
 MLP_WIDTH = ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size")
 MTP_LAYERS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 CONTEXT = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length", "n_ctx")
@@ -54,21 +55,23 @@ def read_vocab(fields: Fields) -> int:
     return fields.whole("vocab_size", "padded_vocab_size", high=MAX_VOCABULARY)
 
 
-def read_head_dim(fields: Fields, hidden: int, heads: int) -> int:
-    """The stated head width; else hidden size over heads, which must divide."""
-    stated = fields.optional_whole("head_dim", "attention_head_dim", "kv_channels", high=MAX_WIDTH)
+def head_width(fields: Fields, hidden: int, heads: int) -> int:
+    """The stated head width; else hidden size over heads, rounded down as the reference classes do."""
+    stated = fields.optional_whole(*HEAD_DIM, high=MAX_WIDTH)
     if stated is not None:
         return stated
-    if hidden % heads:
-        raise fields.error(HEADS[0], f"must divide the hidden size {hidden} where no head_dim is given, not {heads}")
+    if heads > hidden:
+        raise fields.error(
+            HEADS[0], f"must not exceed the hidden size {hidden} where no head_dim is given, not {heads}"
+        )
     return hidden // heads
 
 
-def read_kv_heads(fields: Fields, heads: int) -> int:
-    """KV heads: as stated, else one for `multi_query`, else as many as query heads; must divide the query heads."""
+def read_kv_heads(fields: Fields, heads: int, *, whole_groups: bool = True) -> int:
+    """KV heads: as stated, else as many as query heads; they divide the query heads where groups must be whole."""
     stated = fields.optional_whole(*KV_HEADS, high=MAX_COUNT)
     kv_heads = heads if stated is None else stated
-    if kv_heads > heads or heads % kv_heads:
+    if whole_groups and (kv_heads > heads or heads % kv_heads):
         raise fields.error(KV_HEADS[0], f"must divide the {heads} query heads, not {kv_heads}")
     return kv_heads
 
@@ -82,7 +85,7 @@ def read_shape(fields: Fields) -> Shape:
         hidden=hidden,
         heads=heads,
         kv_heads=read_kv_heads(fields, heads),
-        head_dim=read_head_dim(fields, hidden, heads),
+        head_dim=head_width(fields, hidden, heads),
         vocab=read_vocab(fields),
         context=read_context(fields),
     )

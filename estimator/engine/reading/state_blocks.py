@@ -126,15 +126,28 @@ def add_delta_net(layer: LayerBuilder, fields: Fields, hidden: int, size: DeltaN
 
 
 def add_kimi_delta(
-    layer: LayerBuilder, fields: Fields, hidden: int, *, heads: int, head_dim: int, kernel: int, full_rank_gate: bool
+    layer: LayerBuilder,
+    hidden: int,
+    *,
+    heads: int,
+    head_dim: int,
+    kernel: int,
+    full_rank_gate: bool = False,
+    full_rank_decay: bool = False,
 ) -> None:
-    """Add Kimi delta attention: per-channel decay through a low rank, an output gate of low or full rank."""
+    """Add Kimi delta attention: decay by channel and an output gate, each of low or full rank.
+
+    Its kernels keep the state in fp32 whatever the model's type (vLLM 0.33, layers/mamba/mamba_utils.py:133).
+    """
     width = heads * head_dim
     for name in ("q_proj", "k_proj", "v_proj"):
         layer.matrix(f"self_attn.{name}", width, hidden, _STATE)
     layer.matrix("self_attn.conv1d", 3 * width, kernel, _STATE, quantisable=False)
-    layer.matrix("self_attn.f_a_proj", head_dim, hidden, _STATE, 1, Split.REPLICATED)
-    layer.matrix("self_attn.f_b_proj", width, head_dim, _STATE)
+    if full_rank_decay:
+        layer.matrix("self_attn.f_proj", width, hidden, _STATE)
+    else:
+        layer.matrix("self_attn.f_a_proj", head_dim, hidden, _STATE, 1, Split.REPLICATED)
+        layer.matrix("self_attn.f_b_proj", width, head_dim, _STATE)
     layer.matrix("self_attn.b_proj", heads, hidden, _STATE)
     if full_rank_gate:
         layer.matrix("self_attn.g_proj", width, hidden, _STATE)
@@ -147,7 +160,7 @@ def add_kimi_delta(
         kind=StateKind.LINEAR_ATTENTION,
         recurrent_elements=heads * head_dim * head_dim,
         conv_elements=3 * width * (kernel - 1),
-        state_bytes_per_element=state_bytes_per_element(fields),
+        state_bytes_per_element=4,
         heads=heads,
         key_dim=head_dim,
         value_dim=head_dim,

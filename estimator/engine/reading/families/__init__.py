@@ -1,33 +1,32 @@
 """Readers by model_type."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from estimator.engine.model.spec import Architecture
-from estimator.engine.reading.families.cross_attention import cross_attention_readers
+from estimator.engine.reading.decoder import Decoder, read_decoder
 from estimator.engine.reading.families.deepseek_v4 import deepseek_v4_readers
-from estimator.engine.reading.families.dense import dense_readers
-from estimator.engine.reading.families.gemma_nano import gemma_nano_readers
+from estimator.engine.reading.families.dense import DENSE_RULES
+from estimator.engine.reading.families.gemma import GEMMA
+from estimator.engine.reading.families.hybrids import HYBRIDS
 from estimator.engine.reading.families.latent import latent_readers
 from estimator.engine.reading.families.legacy import legacy_readers
-from estimator.engine.reading.families.linear_hybrids import linear_hybrid_readers
-from estimator.engine.reading.families.listed_experts import listed_expert_readers
-from estimator.engine.reading.families.mamba_hybrids import mamba_hybrid_readers
-from estimator.engine.reading.families.mixtures import mixture_readers
-from estimator.engine.reading.families.per_layer import per_layer_readers
+from estimator.engine.reading.families.mamba import mamba_readers
+from estimator.engine.reading.families.mixtures import MIXTURE_RULES
+from estimator.engine.reading.families.per_layer import PER_LAYER
 from estimator.engine.reading.families.search import search_readers
+from estimator.engine.reading.families.standard import read_standard
 from estimator.engine.reading.fields import Fields
 
-READERS: dict[str, Callable[[Fields], Architecture]] = {
-    **dense_readers(),
-    **mixture_readers(),
+Reader = Callable[[Fields], Architecture]
+_DECODERS: Mapping[str, Decoder] = {**GEMMA, **PER_LAYER, **HYBRIDS}
+
+READERS: dict[str, Reader] = {
+    **{name: partial(read_standard, rule=rule, family=name) for name, rule in {**DENSE_RULES, **MIXTURE_RULES}.items()},
+    **{name: partial(read_decoder, decoder=decoder, family=name) for name, decoder in _DECODERS.items()},
     **legacy_readers(),
     **latent_readers(),
     **deepseek_v4_readers(),
-    **gemma_nano_readers(),
-    **per_layer_readers(),
-    **linear_hybrid_readers(),
-    **mamba_hybrid_readers(),
+    **mamba_readers(),
     **search_readers(),
-    **listed_expert_readers(),
-    **cross_attention_readers(),
 }

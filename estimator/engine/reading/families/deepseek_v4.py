@@ -1,16 +1,18 @@
 """DeepSeek V4: one shared K/V vector a token in a window, compressed entries beyond it, hyper-connections."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from estimator.engine.model.spec import Architecture, Attention, AttentionKind, Component, LayerGroup, Split
 from estimator.engine.reading.blocks import LayerBuilder, collect
-from estimator.engine.reading.families.standard import MoeRule, StandardRule, add_moe, finish
+from estimator.engine.reading.decoder import Tables, finish
+from estimator.engine.reading.experts import MoeRule, add_moe
 from estimator.engine.reading.fields import MAX_COUNT, MAX_TOKENS, Fields
-from estimator.engine.reading.shape import HEADS, HIDDEN, Shape, read_context, read_layers, read_vocab
+from estimator.engine.reading.shape import HEADS, HIDDEN, read_layers
+from estimator.engine.reading.streams import Streams, merged_once
 
 _MOE = MoeRule(shared="experts", shared_bias="mlp_bias")
-_RULE = StandardRule(moe=_MOE)
+_STREAMS = Streams()
 _RATIO_OF_TYPE = {
     "sliding_attention": 0,
     "compressed_sparse_attention": 4,
@@ -27,7 +29,6 @@ class _Reader:
     heads: int
     width: int
     query_rank: int
-    streams: int
 
     def group(self, ratio: int) -> LayerGroup:
         """One layer with this compression ratio (0: window only)."""
@@ -53,8 +54,7 @@ class _Reader:
         if indexed:
             self._indexer(layer, ratio)
         layer.norms += 2 * hidden + self.query_rank + width
-        self._streams(layer, "attn_hc", Component.ATTENTION)
-        self._streams(layer, "ffn_hc", Component.MLP)
+        _STREAMS(layer, fields, hidden)
         add_moe(layer, fields, _MOE, hidden)
         return layer.group(1)
 
@@ -90,13 +90,6 @@ class _Reader:
         layer.matrix("self_attn.indexer.q_b_proj", heads * width, self.query_rank, part, 1, Split.REPLICATED)
         layer.matrix("self_attn.indexer.weights_proj", heads, self.hidden, part, 1, Split.REPLICATED, quantisable=False)
 
-    def _streams(self, layer: LayerBuilder, name: str, component: Component) -> None:
-        """A hyper-connection: it mixes n residual streams by (2 + n)·n weights of the n·hidden stream vector."""
-        outputs = (2 + self.streams) * self.streams
-        columns = self.streams * self.hidden
-        layer.matrix(f"{name}.fn", outputs, columns, component, 1, Split.REPLICATED, quantisable=False)
-        layer.vector(component, outputs + 3)
-
 
 def _ratios(fields: Fields, layers: int) -> list[int]:
     """The compression ratio of each layer: a list of ratios, a list of types, or the release's own pattern."""
@@ -118,23 +111,11 @@ def read_deepseek_v4(fields: Fields) -> Architecture:
     hidden = fields.whole(*HIDDEN)
     heads = fields.whole(*HEADS, high=MAX_COUNT)
     width = fields.whole("head_dim")
-    streams = fields.whole("hc_mult", high=64)
-    reader = _Reader(fields, hidden, heads, width, fields.whole("q_lora_rank"), streams)
+    reader = _Reader(fields, hidden, heads, width, fields.whole("q_lora_rank"))
     ratios = _ratios(fields, layers)
     groups = [reader.group(ratio) for ratio in dict.fromkeys(ratios)]
     layer_groups, order = collect(ratios, groups)
-    shape = Shape(
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=1,
-        head_dim=width,
-        vocab=read_vocab(fields),
-        context=read_context(fields),
-    )
-    architecture = finish(fields, _RULE, shape, layer_groups, order, family="deepseek_v4")
-    # the streams are merged once before the final norm
-    return replace(architecture, other_parameters=streams * streams * hidden + streams + 1)
+    return merged_once(fields, finish(fields, Tables(), layer_groups, order, family="deepseek_v4"))
 
 
 def deepseek_v4_readers() -> dict[str, Callable[[Fields], Architecture]]:

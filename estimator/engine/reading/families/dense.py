@@ -3,12 +3,9 @@
 Source: the reference model classes (transformers 5.24, 2026-11).
 """
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 
-from estimator.engine.model.spec import Architecture
-from estimator.engine.reading.families.standard import StandardRule, read_standard
-from estimator.engine.reading.fields import Fields
+from estimator.engine.reading.families.standard import StandardRule
 
 _LLAMA = StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias")
 _QWEN2 = StandardRule(qkv_bias=True, window="upper")
@@ -167,12 +164,3 @@ DENSE_RULES: Mapping[str, StandardRule] = {
     "bloom": StandardRule(qkv_bias=True, out_bias=True, mlp_bias=True, gated=False, norm_width=2, embedding_norm=True),
     "mpt": StandardRule(gated=False),
 }
-
-
-def dense_readers() -> dict[str, Callable[[Fields], Architecture]]:
-    """A reader for each standard dense model type."""
-    return {model_type: partial(_read, rule=rule, family=model_type) for model_type, rule in DENSE_RULES.items()}
-
-
-def _read(fields: Fields, *, rule: StandardRule, family: str) -> Architecture:
-    return read_standard(fields, rule, family=family)

@@ -1,188 +1,265 @@
-"""Multi-head latent attention: DeepSeek V2/V3/V3.2, Kimi K2, GLM-5, GLM-4.7 Flash, LongCat-Flash, MiniCPM3."""
+"""Multi-head latent attention: DeepSeek V2 to V3.2, Kimi, GLM-5, Hy4, Dots 3, Ling 3, Mistral Large 4 and others.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+Source: the reference model classes (transformers 5.24, 2026-11) and the files themselves.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-from estimator.engine.model.spec import Architecture, Attention, AttentionKind, Component, FeedForward, Split
-from estimator.engine.reading.blocks import LayerBuilder, add_dense, add_experts, add_mlp, collect
-from estimator.engine.reading.families.mixtures import sparse_after_first
-from estimator.engine.reading.families.standard import MoeRule, StandardRule, add_moe, finish
+from estimator.engine.model.spec import Architecture, Attention, Component, FeedForward
+from estimator.engine.reading.blocks import LayerBuilder, add_experts, add_mlp
+from estimator.engine.reading.decoder import Decoder, Tables, finish, read_decoder
+from estimator.engine.reading.experts import MoeRule
 from estimator.engine.reading.fields import MAX_COUNT, MAX_LAYERS, Fields
-from estimator.engine.reading.shape import (
-    HEADS,
-    HIDDEN,
-    LAYERS,
-    Shape,
-    read_context,
-    read_layers,
-    read_vocab,
+from estimator.engine.reading.kinds import WORDS, ByConfig, every, indices, interval, listed
+from estimator.engine.reading.latent import add_latent, index_layers, latent_attention, read_latent
+from estimator.engine.reading.mixers import Latent, Renamed, prefixed, replicated
+from estimator.engine.reading.shape import LAYERS, check_flags, listed_types
+from estimator.engine.reading.sparse_layers import after, sparse_after_first
+from estimator.engine.reading.state_mixers import KimiDelta
+from estimator.engine.reading.streams import Streams, merged_once
+
+
+def _sparse_if_any(fields: Fields, layers: int) -> Sequence[bool]:
+    """DeepSeek's rule where the config has experts at all."""
+    has_experts = fields.raw(*MoeRule().experts) is not None
+    return sparse_after_first(fields, layers) if has_experts else [False] * layers
+
+
+_MOE = MoeRule(shared="experts", sparse_layers=_sparse_if_any)
+
+
+def _indexed(fields: Fields, layers: int) -> list[str]:
+    """Layers that compute their own index, and layers that read it from another one."""
+    return ["own" if own else "shared" for own in index_layers(fields, layers)]
+
+
+def _hy4_indexed(fields: Fields, layers: int) -> list[str]:
+    """Hy4 without a list: the first layer and every fourth from the second on compute an index."""
+    if fields.raw("indexer_types", "index_topk_pattern") is not None:
+        return _indexed(fields, layers)
+    return ["own" if layer == 0 or (layer - 1) % 4 == 0 else "shared" for layer in range(layers)]
+
+
+def _with_index(kinds: Callable[[Fields, int], Sequence[str]]) -> Callable[[Fields, int], Sequence[str]]:
+    """The kinds of layers where those that attend differ by whether they have an index of their own."""
+
+    def found(fields: Fields, layers: int) -> list[str]:
+        own = index_layers(fields, layers)
+        names = {True: "own", False: "shared"}
+        return [names[own[layer]] if kind == "full" else kind for layer, kind in enumerate(kinds(fields, layers))]
+
+    return found
+
+
+def _add_norm(layer: LayerBuilder, fields: Fields, hidden: int) -> None:
+    """A norm of what experts give (A.X K1)."""
+    layer.norms += hidden
+
+
+def _gated_norm(layer: LayerBuilder, fields: Fields, hidden: int) -> None:
+    """The low-rank gate of a norm in A.X K2: of the first norm in every layer, of the second beside experts."""
+    rank = fields.whole("gated_norm_rank")
+    sparse = layer.feed_forward is not None and layer.feed_forward.experts > 0
+    for name in ("input_layernorm", "post_attention_layernorm") if sparse else ("input_layernorm",):
+        replicated(layer, f"{name}.mlp.fc1", rank, hidden)
+        replicated(layer, f"{name}.mlp.fc2", hidden, rank)
+
+
+def _add_rotary_norm(layer: LayerBuilder, fields: Fields, hidden: int, attention: Attention) -> None:
+    layer.norms += attention.latent_rope_dim
+
+
+def _dots3_kinds(fields: Fields, layers: int) -> list[str]:
+    """Dots 3: windows but for the first two layers and every fourth; full layers have an index unless told not to."""
+    indexed = fields.raw("use_dsa")
+    if indexed is None:
+        indexed = fields.raw("per_layer_config") is None or None
+    types = listed_types(fields, layers, "layer_types")
+    if types is None:
+        windows = fields.flag("use_sliding_window", default=True)
+        types = [
+            "sliding_attention" if windows and layer >= 2 and layer % 4 != 1 else "indexed_attention"
+            for layer in range(layers)
+        ]
+    kinds = []
+    for entry in types:
+        if WORDS.get(str(entry)) not in ("full", "window"):
+            raise fields.error("layer_types", "may hold indexed_attention, full_attention and sliding_attention")
+        if WORDS[str(entry)] == "window":
+            kinds.append("window")
+        else:
+            kinds.append("own" if (entry == "indexed_attention" if indexed is None else indexed) else "full")
+    return kinds
+
+
+def _swa_rope(fields: Fields) -> int | None:
+    """The rotary width of windowed layers: as stated, else what the head has beside the other part."""
+    stated = fields.optional_whole("swa_qk_rope_head_dim", low=0)
+    head, nope = fields.optional_whole("swa_head_dim"), fields.optional_whole("swa_qk_nope_head_dim")
+    if stated is not None or head is None or nope is None or nope > head:
+        return stated
+    return head - nope
+
+
+def _add_pooled_index(layer: LayerBuilder, fields: Fields, hidden: int, attention: Attention) -> None:
+    """GLM 5.3: the keys of several tokens are pooled by learned positions and a gate."""
+    width = attention.index_head_dim
+    if attention.stores_index:
+        replicated(layer, "self_attn.indexer.index_kpool_compress_gate", width, hidden)
+        layer.vector(Component.ATTENTION, attention.index_ratio * width)
+
+
+def _large4_kinds(fields: Fields, layers: int) -> list[str]:
+    """Mistral Large 4: by rotary positions, by whose keys and values are read, by whose index."""
+    marks = fields.sequence("no_rope_layers", at_least=layers)
+    step = fields.whole("no_rope_layer_interval", high=MAX_LAYERS, default=4)
+    rotary = (
+        [(layer + 1) % step != 0 for layer in range(layers)]
+        if not marks
+        else check_flags(fields, "no_rope_layers", marks)
+    )
+    sources = fields.sequence("kv_source_layers", length=layers) or range(layers)
+    own_keys = [fields.check_whole("kv_source_layers", source, 0, MAX_LAYERS) == i for i, source in enumerate(sources)]
+    parts = zip(rotary, own_keys, index_layers(fields, layers), strict=True)
+    return [_large4_kind(*part) for part in parts]
+
+
+def _large4_kind(rotary: bool, own_keys: bool, own_index: bool) -> str:
+    return f"{'rotary' if rotary else 'unrotated'} {'own' if own_keys else 'read'} {'own' if own_index else 'shared'}"
+
+
+def _add_scaling(layer: LayerBuilder, fields: Fields, hidden: int, attention: Attention) -> None:
+    """Scale and bias of the softmax of each head, of the index's too, and a LayerNorm before the index's queries."""
+    layer.vector(Component.ATTENTION, 2 * attention.query_heads)
+    if attention.stores_index:
+        layer.vector(Component.ATTENTION, 2 * attention.index_heads)
+        layer.norms += 2 * hidden
+
+
+def _large4_rotary(fields: Fields, architecture: Architecture) -> Architecture:
+    """A learned number for each pair of rotary elements."""
+    return replace(architecture, other_parameters=fields.whole("qk_rope_head_dim", low=0) // 2)
+
+
+def _kimi_kinds(fields: Fields, layers: int) -> Sequence[str]:
+    """The 1-based lists of `linear_attn_config`, else three layers of four with delta attention."""
+    settings = fields.sub("linear_attn_config") or fields
+    rule = indices(
+        "full_attn_layers",
+        "full",
+        "state",
+        first=1,
+        default=lambda layer, _: "full" if layer and layer % 4 == 0 else "state",
+    )
+    return rule(settings, layers)
+
+
+def _k3_note(fields: Fields, architecture: Architecture) -> Architecture:
+    if fields.raw("routed_expert_hidden_size") is None:
+        return architecture
+    note = "latent experts and attention residuals of Kimi K3 are read by analogy: no exact count to check against"
+    return replace(architecture, warnings=(*architecture.warnings, note))
+
+
+_PLAIN = Decoder(kinds=every("full"), mixers={"full": Latent()}, moe=_MOE, dense_width=("intermediate_size",))
+# V3 and its heirs build their MLPs without biases whatever the file says
+_BIASED = replace(_PLAIN, moe=replace(_MOE, shared_bias="mlp_bias"), mlp_bias="mlp_bias")
+_INDEXES = {"own": Latent(index="own"), "shared": Latent(index="shared")}
+_INDEXED = replace(_PLAIN, kinds=_indexed, mixers=_INDEXES)
+_HY4 = Latent(gate="width", sinks=True)
+_LARGE4 = Latent(also=(_add_scaling,))
+_DOTS3 = Latent(gate="head", also=(_add_rotary_norm,))
+_KPOOL = Latent(index_ratio=("index_kpool",), also=(_add_pooled_index,))
+_KIMI = Decoder(
+    kinds=listed(ByConfig(_kimi_kinds)),
+    mixers={"full": Latent(), "state": KimiDelta(full_rank_gate="use_full_rank_gate")},
+    moe=MoeRule(
+        shared="experts",
+        shared_key="num_shared_experts",
+        inner="routed_expert_hidden_size",
+        inner_norms=1,
+        sparse_layers=sparse_after_first,
+    ),
+    dense_width=("intermediate_size",),
+    around=_k3_note,
 )
 
-_MOE = MoeRule(shared="experts", sparse_layers=sparse_after_first)
-_RULE = StandardRule(moe=_MOE)
+LATENT: Mapping[str, Decoder] = {
+    "deepseek_v2": _BIASED,
+    "minicpm3": _BIASED,
+    **dict.fromkeys(("deepseek_v3", "kimi_k2", "glm4_moe_lite", "mistral4", "youtu", "sarvam_mla"), _PLAIN),
+    "axk1": replace(_PLAIN, moe=replace(_MOE, parts=(_add_norm,))),
+    **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), _INDEXED),
+    "axk2": replace(
+        _PLAIN,
+        mixers={"full": Latent(index="own", gate="fused")},
+        moe=replace(_MOE, sparse_layers=after(1)),
+        parts=(_gated_norm,),
+    ),
+    "hy_v4": replace(
+        _PLAIN,
+        kinds=_hy4_indexed,
+        mixers={kind: replace(_HY4, index=kind) for kind in _INDEXES},
+        moe=replace(_MOE, sparse_layers=after(1)),
+        parts=(Streams(square=False, scales=2),),
+        around=merged_once,
+    ),
+    "dots3_note_text": replace(
+        _PLAIN,
+        kinds=_dots3_kinds,
+        mixers={
+            "full": _DOTS3,
+            "own": replace(_DOTS3, index="own"),
+            "window": Renamed(
+                mixer=replace(_DOTS3, window=("sliding_window", "sliding_window_size")),
+                keys={
+                    **prefixed(
+                        "swa_", "num_attention_heads", "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim"
+                    ),
+                    "qk_rope_head_dim": _swa_rope,
+                },
+            ),
+        },
+        moe=replace(
+            _MOE,
+            shared_width_of=("moe_shared_expert_intermediate_size", "shared_experts_intermediate_size"),
+            sparse_layers=after(1),
+        ),
+    ),
+    "mistral_large4_text": replace(
+        _PLAIN,
+        kinds=_large4_kinds,
+        mixers={
+            _large4_kind(rotary, own_keys, own_index): replace(
+                _LARGE4, unrotated=not rotary, stores_kv=own_keys, index="own" if own_index else "shared"
+            )
+            for rotary in (True, False)
+            for own_keys in (True, False)
+            for own_index in (True, False)
+        },
+        moe=replace(_MOE, sparse_layers=after(1)),
+        around=_large4_rotary,
+    ),
+    "glm5_next_text": replace(
+        _PLAIN,
+        kinds=_with_index(listed(lambda layer, _: "full" if layer % 4 == 3 else "state")),
+        mixers={"state": KimiDelta(), **{kind: replace(_KPOOL, index=kind) for kind in _INDEXES}},
+        moe=replace(_MOE, sparse_layers=after(3)),
+        parts=(Streams(),),
+    ),
+    "kimi_linear": _KIMI,
+    "bailing_hybrid": replace(
+        _PLAIN,
+        kinds=listed(interval("layer_group_size", default=6)),
+        mixers={"full": Latent(gate="head"), "state": KimiDelta(full_rank_gate=True, full_rank_decay=True)},
+        moe=replace(_MOE, sparse_layers=after(2)),
+    ),
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatentDimensions:
-    """Ranks and head widths of latent attention in elements; `query_rank` None projects queries directly."""
-
-    hidden: int
-    heads: int
-    query_rank: int | None
-    rank: int
-    nope: int
-    rope: int
-    value: int
-    bias: bool
-    output_gate: bool = False
-
-
-def read_latent(fields: Fields) -> LatentDimensions:
-    """The dimensions of latent attention; `num_key_value_heads` says nothing here."""
-    return LatentDimensions(
-        hidden=fields.whole(*HIDDEN),
-        heads=fields.whole(*HEADS, high=MAX_COUNT),
-        query_rank=fields.optional_whole("q_lora_rank"),
-        rank=fields.whole("kv_lora_rank"),
-        nope=fields.whole("qk_nope_head_dim"),
-        rope=fields.whole("qk_rope_head_dim", low=0),
-        value=_value_width(fields),
-        bias=fields.flag("attention_bias"),
-        output_gate=fields.flag("mla_use_output_gate"),
-    )
-
-
-def _value_width(fields: Fields) -> int:
-    """The width of a head's values; MiniCPM3, which has no default for it, falls back to hidden over heads."""
-    stated = fields.optional_whole("v_head_dim")
-    return fields.whole(*HIDDEN) // fields.whole(*HEADS, high=MAX_COUNT) if stated is None else stated
-
-
-def latent_attention(size: LatentDimensions, *, kind: AttentionKind = AttentionKind.LATENT) -> Attention:
-    """The layer's attention as the cache and the work see it."""
-    return Attention(
-        kind=kind,
-        query_heads=size.heads,
-        kv_heads=size.heads,
-        head_dim_qk=size.nope + size.rope,
-        head_dim_v=size.value,
-        output_gate=size.output_gate,
-        latent_rank=size.rank,
-        latent_rope_dim=size.rope,
-        latent_nope_dim=size.nope,
-        query_latent_rank=size.query_rank or 0,
-    )
-
-
-def add_latent(layer: LayerBuilder, size: LatentDimensions, prefix: str = "self_attn") -> None:
-    """Add the projections of latent attention; down-projections are whole on every rank."""
-    part = Component.ATTENTION
-    queries = size.heads * (size.nope + size.rope)
-    if size.query_rank is None:
-        layer.matrix(f"{prefix}.q_proj", queries, size.hidden, part)
-    else:
-        layer.matrix(f"{prefix}.q_a_proj", size.query_rank, size.hidden, part, 1, Split.REPLICATED, bias=size.bias)
-        layer.matrix(f"{prefix}.q_b_proj", queries, size.query_rank, part)
-        layer.norms += size.query_rank
-    down = size.rank + size.rope
-    layer.matrix(f"{prefix}.kv_a_proj_with_mqa", down, size.hidden, part, 1, Split.REPLICATED, bias=size.bias)
-    layer.matrix(f"{prefix}.kv_b_proj", size.heads * (size.nope + size.value), size.rank, part)
-    layer.matrix(f"{prefix}.o_proj", size.hidden, size.heads * size.value, part, bias=size.bias)
-    layer.norms += size.rank
-    if size.output_gate:
-        layer.matrix(f"{prefix}.g_proj", size.heads * size.value, size.hidden, part)
-
-
-def add_indexer(layer: LayerBuilder, fields: Fields, size: LatentDimensions, prefix: str = "self_attn") -> None:
-    """Add the index of sparse attention: queries from the latent, one key a token, head weights, a LayerNorm."""
-    heads = fields.whole("index_n_heads", high=MAX_COUNT)
-    width = fields.whole("index_head_dim")
-    part, whole = Component.ATTENTION, Split.REPLICATED
-    layer.matrix(f"{prefix}.indexer.wq_b", heads * width, size.query_rank or size.hidden, part, 1, whole)
-    layer.matrix(f"{prefix}.indexer.wk", width, size.hidden, part, 1, whole)
-    layer.matrix(f"{prefix}.indexer.weights_proj", heads, size.hidden, part, 1, whole, quantisable=False)
-    layer.norms += 2 * width
-
-
-def index_layers(fields: Fields, layers: int) -> Sequence[bool]:
-    """For each layer whether it computes and stores its own index (`indexer_types`, else a frequency)."""
-    types = fields.sequence("indexer_types", at_least=layers)
-    if types is not None:
-        if not set(map(str, types)) <= {"full", "shared"}:
-            raise fields.error("indexer_types", "may hold only full and shared")
-        return [entry == "full" for entry in types]
-    step = max(fields.whole("index_topk_freq", low=0, high=MAX_LAYERS, default=1), 1)
-    offset = fields.whole("index_skip_topk_offset", low=0, high=MAX_LAYERS, default=2)
-    return [max(layer - offset + 1, 0) % step == 0 for layer in range(layers)]
-
-
-def read_latent_model(fields: Fields, *, family: str, sparse_attention: bool = False) -> Architecture:
-    """Latent attention with dense and expert layers as in DeepSeek V2 and V3, and the index of V3.2."""
-    layers = read_layers(fields)
-    size = read_latent(fields)
-    has_experts = fields.raw(*_MOE.experts) is not None
-    # V3 and its heirs build their MLPs without biases whatever the file says
-    mlp_bias = family in ("deepseek_v2", "minicpm3") and fields.flag("mlp_bias")
-    moe = replace(_MOE, shared_bias=mlp_bias)
-    sparse = sparse_after_first(fields, layers) if has_experts else [False] * layers
-    indexed = index_layers(fields, layers) if sparse_attention else [False] * layers
-    keys = list(zip(sparse, indexed, strict=True))
-    groups = []
-    for is_sparse, is_indexed in dict.fromkeys(keys):
-        layer = LayerBuilder()
-        kind = AttentionKind.SPARSE_LATENT if sparse_attention else AttentionKind.LATENT
-        attention = latent_attention(size, kind=kind)
-        add_latent(layer, size)
-        layer.norms += 2 * size.hidden
-        if sparse_attention:
-            attention = _with_index(fields, attention, stores=is_indexed)
-            if is_indexed:
-                add_indexer(layer, fields, size)
-        layer.attention = attention
-        if is_sparse:
-            add_moe(layer, fields, moe, size.hidden)
-            # A.X K1 normalises what its experts give
-            layer.norms += size.hidden if family == "axk1" else 0
-        else:
-            add_dense(layer, size.hidden, fields.whole("intermediate_size"), bias=mlp_bias)
-        groups.append(layer.group(1))
-    layer_groups, order = collect(keys, groups)
-    return finish(fields, _RULE, latent_shape(fields, size, layers), layer_groups, order, family=family)
-
-
-def _with_index(fields: Fields, attention: Attention, *, stores: bool) -> Attention:
-    return Attention(
-        kind=attention.kind,
-        query_heads=attention.query_heads,
-        kv_heads=attention.kv_heads,
-        head_dim_qk=attention.head_dim_qk,
-        head_dim_v=attention.head_dim_v,
-        latent_rank=attention.latent_rank,
-        latent_rope_dim=attention.latent_rope_dim,
-        latent_nope_dim=attention.latent_nope_dim,
-        query_latent_rank=attention.query_latent_rank,
-        index_heads=fields.whole("index_n_heads", high=MAX_COUNT),
-        index_head_dim=fields.whole("index_head_dim"),
-        index_top_k=fields.whole("index_topk", high=MAX_COUNT),
-        stores_index=stores,
-    )
-
-
-def latent_shape(fields: Fields, size: LatentDimensions, layers: int) -> Shape:
-    """The outer dimensions of a latent model."""
-    return Shape(
-        layers=layers,
-        hidden=size.hidden,
-        heads=size.heads,
-        kv_heads=size.heads,
-        head_dim=size.nope + size.rope,
-        vocab=read_vocab(fields),
-        context=read_context(fields),
-    )
-
-
-def read_longcat(fields: Fields) -> Architecture:
+def _read_longcat(fields: Fields) -> Architecture:
     """LongCat-Flash: each layer has two attention blocks, two dense MLPs and one mixture with zero-compute experts."""
     layers = fields.whole("num_layers", *LAYERS, high=MAX_LAYERS)
     size = read_latent(fields)
@@ -209,26 +286,10 @@ def read_longcat(fields: Fields) -> Architecture:
         experts_per_token=min(top_k, experts),
         expert_intermediate_size=width,
     )
-    shape = latent_shape(fields, size, layers)
-    return finish(fields, StandardRule(), shape, (layer.group(layers),), (0,) * layers, family="longcat_flash")
+    return finish(fields, Tables(), (layer.group(layers),), (0,) * layers, family="longcat_flash")
 
 
 def latent_readers() -> dict[str, Callable[[Fields], Architecture]]:
     """A reader for each latent model type."""
-    plain = (
-        "deepseek_v2",
-        "deepseek_v3",
-        "kimi_k2",
-        "glm4_moe_lite",
-        "minicpm3",
-        "mistral4",
-        "youtu",
-        "sarvam_mla",
-        "axk1",
-    )
-    indexed = ("deepseek_v32", "glm_moe_dsa")
-    return {
-        **{name: partial(read_latent_model, family=name) for name in plain},
-        **{name: partial(read_latent_model, family=name, sparse_attention=True) for name in indexed},
-        "longcat_flash": read_longcat,
-    }
+    decoders = {name: partial(read_decoder, decoder=decoder, family=name) for name, decoder in LATENT.items()}
+    return {**decoders, "longcat_flash": _read_longcat}

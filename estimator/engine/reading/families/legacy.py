@@ -1,14 +1,18 @@
-"""Dense families whose keys or blocks need more than a rule: OPT, Falcon, MPT, GPT-BigCode, StableLM."""
+"""Families whose keys or blocks need more than a rule: OPT, Falcon, MPT, DBRX, GPT-BigCode, StableLM."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from estimator.engine.model.spec import Architecture, Attention, AttentionKind
 from estimator.engine.reading.blocks import LayerBuilder, add_attention, add_dense
+from estimator.engine.reading.decoder import Decoder, Tables, finish, read_decoder
+from estimator.engine.reading.experts import MoeRule
 from estimator.engine.reading.families.dense import DENSE_RULES
-from estimator.engine.reading.families.standard import StandardRule, finish, read_standard
+from estimator.engine.reading.families.standard import StandardRule, read_standard
 from estimator.engine.reading.fields import MAX_COUNT, Fields
-from estimator.engine.reading.shape import HEADS, HIDDEN, Shape, read_context, read_layers, read_vocab
+from estimator.engine.reading.kinds import every
+from estimator.engine.reading.mixers import Grouped
+from estimator.engine.reading.shape import HEADS, HIDDEN, read_layers
 
 
 def read_opt(fields: Fields) -> Architecture:
@@ -68,17 +72,7 @@ def read_falcon(fields: Fields) -> Architecture:
     parallel_norms = fields.optional_whole("num_ln_in_parallel_attn", low=1, high=2) or (2 if new else 1)
     norms = parallel_norms if fields.flag("parallel_attn", default=True) or new else 2
     layer.norms = norms * 2 * hidden
-    rule = StandardRule(norm_width=2)
-    shape = Shape(
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=hidden // heads,
-        vocab=read_vocab(fields),
-        context=read_context(fields),
-    )
-    return finish(fields, rule, shape, (layer.group(layers),), (0,) * layers, family="falcon")
+    return finish(fields, Tables(norm_width=2), (layer.group(layers),), (0,) * layers, family="falcon")
 
 
 def read_mpt(fields: Fields) -> Architecture:
@@ -95,6 +89,27 @@ def read_mpt(fields: Fields) -> Architecture:
             config["num_key_value_heads"] = kv_heads
     inner = Fields(config, fields.defaults, fields.path)
     return read_standard(inner, DENSE_RULES["mpt"], family="mpt")
+
+
+_DBRX = Decoder(
+    kinds=every("full"),
+    mixers={"full": Grouped(prefix="norm_attn_norm.attn")},
+    moe=MoeRule(prefix="ffn", router="router.layer"),
+)
+
+
+def read_dbrx(fields: Fields) -> Architecture:
+    """DBRX: KV heads in `attn_config`, experts in `ffn_config`."""
+    attention, ffn = fields.sub("attn_config"), fields.sub("ffn_config")
+    if attention is None or ffn is None:
+        raise fields.missing("attn_config" if attention is None else "ffn_config")
+    flat = {
+        "num_key_value_heads": attention.whole("kv_n_heads", high=MAX_COUNT, default=1),
+        "num_experts": ffn.whole("moe_num_experts", high=MAX_COUNT, default=4),
+        "num_experts_per_tok": ffn.whole("moe_top_k", high=MAX_COUNT, default=1),
+        "moe_intermediate_size": ffn.whole("ffn_hidden_size", default=3584),
+    }
+    return read_decoder(fields.over(flat), _DBRX, family="dbrx")
 
 
 def read_gpt_bigcode(fields: Fields) -> Architecture:
@@ -128,6 +143,7 @@ def legacy_readers() -> dict[str, Callable[[Fields], Architecture]]:
         "RefinedWeb": read_falcon,
         "RefinedWebModel": read_falcon,
         "mpt": read_mpt,
+        "dbrx": read_dbrx,
         "gpt_bigcode": read_gpt_bigcode,
         "stablelm": read_stablelm,
     }

@@ -1,52 +1,15 @@
 """Families of standard decoders with a mixture of experts: one rule each, and which layers are dense."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 
-from estimator.engine.model.spec import Architecture
-from estimator.engine.reading.families.standard import MoeRule, StandardRule, read_standard
-from estimator.engine.reading.fields import MAX_LAYERS, Fields
-from estimator.engine.reading.shape import check_flags
-
-
-def sparse_after_first(fields: Fields, layers: int) -> Sequence[bool]:
-    """DeepSeek's rule: `mlp_layer_types`, a 0/1 list, or dense before `first_k_dense_replace`, then every n-th."""
-    types = fields.sequence("mlp_layer_types", at_least=layers)
-    if types is not None:
-        if not set(map(str, types)) <= {"dense", "sparse"}:
-            raise fields.error("mlp_layer_types", "may hold only dense and sparse")
-        return [entry == "sparse" for entry in types]
-    frequency = fields.raw("moe_layer_freq")
-    if isinstance(frequency, list | tuple):
-        listed = fields.sequence("moe_layer_freq", at_least=layers) or ()
-        return check_flags(fields, "moe_layer_freq", listed)
-    first = fields.whole("first_k_dense_replace", low=0, high=MAX_LAYERS, default=0)
-    step = fields.whole("moe_layer_freq", high=MAX_LAYERS, default=1)
-    return [layer >= first and layer % step == 0 for layer in range(layers)]
-
-
-def sparse_by_step(fields: Fields, layers: int) -> Sequence[bool]:
-    """Qwen's rule: every `decoder_sparse_step`-th layer, except those in `mlp_only_layers`."""
-    step = fields.whole("decoder_sparse_step", low=1, high=MAX_LAYERS, default=1)
-    dense = fields.sequence("mlp_only_layers") or ()
-    only = {fields.check_whole("mlp_only_layers", entry, 0, MAX_LAYERS) for entry in dense}
-    return [layer not in only and (layer + 1) % step == 0 for layer in range(layers)]
-
-
-def sparse_by_range(fields: Fields, layers: int) -> Sequence[bool]:
-    """ERNIE's rule: from `moe_layer_start_index` to `moe_layer_end_index`, every `moe_layer_interval`-th."""
-    start = fields.whole("moe_layer_start_index", low=0, high=MAX_LAYERS, default=0)
-    end = fields.whole("moe_layer_end_index", low=-1, high=MAX_LAYERS, default=-1)
-    last = layers - 1 if end == -1 else end
-    interval = fields.whole("moe_layer_interval", high=MAX_LAYERS, default=1)
-    return [start <= layer <= last and (layer + 1) % interval == 0 for layer in range(layers)]
-
-
-def sparse_after_dense(fields: Fields, layers: int) -> Sequence[bool]:
-    """AFMoE's rule: dense before `num_dense_layers`."""
-    dense = fields.whole("num_dense_layers", low=0, high=MAX_LAYERS, default=0)
-    return [layer >= dense for layer in range(layers)]
-
+from estimator.engine.reading.experts import MoeRule
+from estimator.engine.reading.families.standard import StandardRule
+from estimator.engine.reading.sparse_layers import (
+    sparse_after_dense,
+    sparse_after_first,
+    sparse_by_range,
+    sparse_by_step,
+)
 
 _GLM4_MOE = StandardRule(
     qkv_bias="attention_bias",
@@ -225,12 +188,3 @@ MIXTURE_RULES: Mapping[str, StandardRule] = {
     ),
     "grok-1": StandardRule(norms=4, moe=MoeRule(width=("intermediate_size",), prefix="moe_block")),
 }
-
-
-def mixture_readers() -> dict[str, Callable[[Fields], Architecture]]:
-    """A reader for each standard model type with experts."""
-    return {model_type: partial(_read, rule=rule, family=model_type) for model_type, rule in MIXTURE_RULES.items()}
-
-
-def _read(fields: Fields, *, rule: StandardRule, family: str) -> Architecture:
-    return read_standard(fields, rule, family=family)

@@ -1,279 +1,336 @@
-"""Grouped-query families whose layers differ by list: Llama 4, MiMo V2, Step 3.5 and 3.7, MiniMax M3."""
+"""Grouped-query decoders whose layers differ: heads, windows, gates and experts by layer, each family as data.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+Source: the reference model classes (transformers 5.24, 2026-11) and the files themselves.
+"""
 
-from estimator.engine.model.spec import (
-    Architecture,
-    Attention,
-    AttentionKind,
-    Component,
-    LayerGroup,
-    Split,
-)
-from estimator.engine.reading.blocks import LayerBuilder, add_attention, add_dense, add_experts, collect
-from estimator.engine.reading.families.mixtures import sparse_after_first
-from estimator.engine.reading.families.standard import MoeRule, StandardRule, add_moe, finish
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from estimator.engine.model.spec import Architecture, Attention, AttentionKind, Component, Split
+from estimator.engine.reading.blocks import LayerBuilder, add_mlp
+from estimator.engine.reading.decoder import Decoder, Tables
+from estimator.engine.reading.experts import MoeRule
 from estimator.engine.reading.fields import MAX_COUNT, MAX_LAYERS, MAX_TOKENS, Fields
-from estimator.engine.reading.shape import (
-    HEADS,
-    Shape,
-    check_flags,
-    layer_kinds,
-    listed_types,
-    read_shape,
+from estimator.engine.reading.kinds import ByConfig, always, every, flags, indices, interval, listed
+from estimator.engine.reading.mixers import Grouped, Renamed, both, prefixed, replicated
+from estimator.engine.reading.shape import HEADS, check_flags, listed_types
+from estimator.engine.reading.sparse_layers import (
+    after,
+    sparse_by_frequency,
+    sparse_by_step,
+    sparse_enumerated,
+    sparse_listed,
 )
 
-_RULE = StandardRule()
+_SWA = prefixed("swa_", "num_attention_heads", "num_key_value_heads", "head_dim", "v_head_dim")
+_BIASED = Grouped(qkv_bias="attention_bias", out_bias="attention_bias")
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
-    kind: AttentionKind
-    sparse: bool
-
-
-def _assemble(
-    fields: Fields, shape: Shape, keys: Sequence[_Key], group: Callable[[_Key], LayerGroup], family: str
-) -> Architecture:
-    layer_groups, order = collect(keys, [group(key) for key in dict.fromkeys(keys)])
-    return finish(fields, _RULE, shape, layer_groups, order, family=family)
-
-
-def read_llama4(fields: Fields) -> Architecture:
-    """Llama 4: attention in chunks on layers with rotary positions, experts every n-th layer, one shared expert."""
-    shape = read_shape(fields)
-    layers = shape.layers
-    bias = fields.flag("attention_bias")
-    keys = [_Key(*pair) for pair in zip(_llama4_kinds(fields, layers), _llama4_sparse(fields, layers), strict=True)]
-    moe = MoeRule(width=("intermediate_size",), shared="always", prefix="feed_forward", router="router")
-
-    def group(key: _Key) -> LayerGroup:
-        layer = LayerBuilder()
-        chunked = key.kind is AttentionKind.CHUNK
-        attention = Attention(
-            kind=key.kind,
-            query_heads=shape.heads,
-            kv_heads=shape.kv_heads,
-            head_dim_qk=shape.head_dim,
-            head_dim_v=shape.head_dim,
-            window_tokens=fields.whole("attention_chunk_size", high=MAX_TOKENS) if chunked else None,
-        )
-        add_attention(layer, attention, shape.hidden, qkv_bias=bias, out_bias=bias)
-        layer.norms += 2 * shape.hidden
-        if key.sparse:
-            add_moe(layer, fields, moe, shape.hidden)
-        else:
-            add_dense(layer, shape.hidden, fields.whole("intermediate_size_mlp", "intermediate_size"))
-        return layer.group(1)
-
-    return _assemble(fields, shape, keys, group, "llama4_text")
-
-
-def _llama4_kinds(fields: Fields, layers: int) -> list[AttentionKind]:
+def _llama4_kinds(fields: Fields, layers: int) -> list[str]:
     """Chunked where rotary positions are used, full elsewhere."""
-    stated = layer_kinds(fields, layers)
-    if stated is not None:
-        return stated
     if fields.raw("attention_chunk_size") is None:
-        return [AttentionKind.FULL] * layers
-    listed = fields.sequence("no_rope_layers")
-    if listed:
+        return ["full"] * layers
+    if fields.sequence("no_rope_layers"):
         rotary = check_flags(fields, "no_rope_layers", fields.sequence("no_rope_layers", at_least=layers) or ())
     else:
-        interval = fields.whole("no_rope_layer_interval", high=MAX_LAYERS, default=4)
-        rotary = [(layer + 1) % interval != 0 for layer in range(layers)]
-    return [AttentionKind.CHUNK if uses else AttentionKind.FULL for uses in rotary]
+        step = fields.whole("no_rope_layer_interval", high=MAX_LAYERS, default=4)
+        rotary = [(layer + 1) % step != 0 for layer in range(layers)]
+    return ["chunk" if uses else "full" for uses in rotary]
 
 
-def _llama4_sparse(fields: Fields, layers: int) -> list[bool]:
-    """Layers with experts: a list of indices, or every n-th."""
-    listed = fields.sequence("moe_layers")
-    if listed is not None:
-        indices = {fields.check_whole("moe_layers", entry, 0, MAX_LAYERS) for entry in listed}
-        return [layer in indices for layer in range(layers)]
-    step = fields.whole("interleave_moe_layer_step", high=MAX_LAYERS, default=1)
-    return [(layer + 1) % step == 0 for layer in range(layers)]
-
-
-def read_mimo_v2(fields: Fields) -> Architecture:
-    """MiMo V2: keys wider than values; windowed layers have other KV heads and a sink a head."""
-    shape = read_shape(fields)
-    layers = shape.layers
-    stated = layer_kinds(fields, layers)
-    if stated is None:
-        pattern = fields.sequence("hybrid_layer_pattern", at_least=layers)
-        if pattern is None:
-            windowed = [layer != 0 and (layer + 1) % 6 != 0 for layer in range(layers)]
-        else:
-            windowed = check_flags(fields, "hybrid_layer_pattern", pattern)
-        stated = [AttentionKind.WINDOW if flag else AttentionKind.FULL for flag in windowed]
-    keys = [_Key(*pair) for pair in zip(stated, sparse_after_first(fields, layers), strict=True)]
-    bias = fields.flag("attention_bias")
-    moe = MoeRule(shared="experts")
-
-    def group(key: _Key) -> LayerGroup:
-        layer = LayerBuilder()
-        attention = _mimo_attention(fields, shape, key.kind)
-        add_attention(layer, attention, shape.hidden, qkv_bias=bias)
-        if key.kind is AttentionKind.WINDOW:
-            layer.vector(Component.ATTENTION, attention.query_heads)
-        layer.norms += 2 * shape.hidden
-        if key.sparse:
-            add_moe(layer, fields, moe, shape.hidden)
-        else:
-            add_dense(layer, shape.hidden, fields.whole("intermediate_size"))
-        return layer.group(1)
-
-    return _assemble(fields, shape, keys, group, "mimo_v2_flash")
-
-
-def _mimo_attention(fields: Fields, shape: Shape, kind: AttentionKind) -> Attention:
-    """The two attention shapes of MiMo V2; the window counts the query itself beside `sliding_window_size`."""
-    value = fields.whole("v_head_dim", default=shape.head_dim)
-    if kind is AttentionKind.FULL:
-        return Attention(
-            kind=kind,
-            query_heads=shape.heads,
-            kv_heads=shape.kv_heads,
-            head_dim_qk=shape.head_dim,
-            head_dim_v=value,
-        )
+def _mimo_window(fields: Fields) -> int:
+    """The window counts the query itself beside `sliding_window_size`."""
     before = fields.optional_whole("sliding_window_size", high=MAX_TOKENS)
-    window = fields.whole("sliding_window", high=MAX_TOKENS) if before is None else before + 1
-    return Attention(
-        kind=kind,
-        query_heads=fields.whole("swa_num_attention_heads", high=MAX_COUNT, default=shape.heads),
-        kv_heads=fields.whole("swa_num_key_value_heads", high=MAX_COUNT, default=2 * shape.kv_heads),
-        head_dim_qk=fields.whole("swa_head_dim", default=shape.head_dim),
-        head_dim_v=fields.whole("swa_v_head_dim", default=value),
-        window_tokens=window,
-    )
+    return fields.whole("sliding_window", high=MAX_TOKENS) if before is None else before + 1
 
 
-def read_step(fields: Fields) -> Architecture:
-    """Step 3.5 and 3.7: a gate for each head, norms of heads, other head counts in windowed layers, a shared expert."""
-    shape = read_shape(fields)
-    layers = shape.layers
-    kinds = layer_kinds(fields, layers) or [AttentionKind.FULL] * layers
-    keys = [_Key(*pair) for pair in zip(kinds, _step_sparse(fields, layers), strict=True)]
+def _mimo_kv_heads(fields: Fields) -> int | None:
+    """KV heads of windowed layers: as stated, else twice those of the full ones."""
+    stated = fields.optional_whole("swa_num_key_value_heads", high=MAX_COUNT)
+    return 2 * fields.whole("num_key_value_heads", high=MAX_COUNT) if stated is None else stated
+
+
+def _step_heads(fields: Fields) -> int | None:
+    """Query heads of windowed layers."""
     other = fields.sub("attention_other_setting")
-    windowed_heads = other.whole(*HEADS, high=MAX_COUNT, default=shape.heads) if other is not None else shape.heads
-    windowed_heads = fields.whole("num_sliding_attention_heads", high=MAX_COUNT, default=windowed_heads)
-    bias = fields.flag("attention_bias")
-
-    def group(key: _Key) -> LayerGroup:
-        layer = LayerBuilder()
-        windowed = key.kind is AttentionKind.WINDOW
-        heads = windowed_heads if windowed else shape.heads
-        attention = Attention(
-            kind=key.kind,
-            query_heads=heads,
-            kv_heads=shape.kv_heads,
-            head_dim_qk=shape.head_dim,
-            head_dim_v=shape.head_dim,
-            window_tokens=fields.whole("sliding_window", high=MAX_TOKENS) if windowed else None,
-        )
-        add_attention(layer, attention, shape.hidden, qkv_bias=bias, out_bias=bias)
-        layer.matrix("self_attn.g_proj", heads, shape.hidden, Component.ATTENTION)
-        layer.norms += 2 * shape.hidden + 2 * shape.head_dim
-        if key.sparse:
-            add_experts(
-                layer,
-                shape.hidden,
-                experts=fields.whole(*MoeRule().experts, high=MAX_COUNT),
-                top_k=fields.whole("num_experts_per_tok", "moe_top_k", high=MAX_COUNT),
-                width=fields.whole("moe_intermediate_size"),
-                shared_width=fields.whole("share_expert_dim", "share_expert_dims"),
-            )  # fmt: skip
-        else:
-            add_dense(layer, shape.hidden, fields.whole("intermediate_size"))
-        return layer.group(1)
-
-    return _assemble(fields, shape, keys, group, "step3p5")
+    heads = None if other is None else other.optional_whole(*HEADS, high=MAX_COUNT)
+    return fields.whole("num_sliding_attention_heads", high=MAX_COUNT, default=heads or 0) or None
 
 
-def _step_sparse(fields: Fields, layers: int) -> Sequence[bool]:
-    """Layers with experts: by type, by an enumeration in text or list, else all but the first three."""
-    listed = fields.raw("moe_layers_enum")
-    if listed is None:
-        if fields.raw("mlp_layer_types", "first_k_dense_replace", "moe_layer_freq") is not None:
-            return sparse_after_first(fields, layers)
-        return [layer >= 3 for layer in range(layers)]
-    entries = listed.split(",") if isinstance(listed, str) and len(listed) < 20_000 else listed
-    if not isinstance(entries, list | tuple) or len(entries) > MAX_LAYERS:
-        raise fields.error("moe_layers_enum", "must be a list of layer numbers")
-    try:
-        indices = {int(entry) for entry in entries if str(entry).strip()}
-    except (TypeError, ValueError):
-        raise fields.error("moe_layers_enum", "must be a list of layer numbers") from None
-    return [layer in indices for layer in range(layers)]
+def _laguna_gate(fields: Fields) -> str:
+    """One number a head, or a map as wide as the heads."""
+    return "head" if fields.raw("gating") in (True, "per-head", None) else "width"
 
 
-def read_minimax_m3(fields: Fields) -> Architecture:
-    """MiniMax M3: norms of heads, an index over blocks on sparse layers, experts after the first dense layers."""
-    shape = read_shape(fields)
-    layers = shape.layers
-    sparse_config = fields.sub("sparse_attention_config")
-    source = sparse_config if sparse_config is not None else fields
-    indexed = _m3_indexed(fields, source, layers)
-    keys = [_Key(AttentionKind.FULL, flag) for flag in sparse_after_first(fields, layers)]
-    pairs = list(zip(keys, indexed, strict=True))
-    heads = source.whole("sparse_num_index_heads", "index_n_heads", high=MAX_COUNT, default=4)
-    width = source.whole("sparse_index_dim", "index_head_dim", default=128)
-
-    def group(key: _Key, has_index: bool) -> LayerGroup:
-        layer = LayerBuilder()
-        attention = Attention(
-            kind=AttentionKind.FULL,
-            query_heads=shape.heads,
-            kv_heads=shape.kv_heads,
-            head_dim_qk=shape.head_dim,
-            head_dim_v=shape.head_dim,
-            index_heads=heads if has_index else 0,
-            index_head_dim=width if has_index else 0,
-            stores_index=has_index,
-        )
-        add_attention(layer, attention, shape.hidden)
-        layer.norms += 2 * shape.hidden + 2 * shape.head_dim
-        if has_index:
-            part = Component.ATTENTION
-            layer.matrix("self_attn.indexer.q_proj", heads * width, shape.hidden, part, 1, Split.REPLICATED)
-            layer.matrix("self_attn.indexer.k_proj", width, shape.hidden, part, 1, Split.REPLICATED)
-            layer.norms += 2 * width
-        if key.sparse:
-            rule = MoeRule(shared="width", shared_key="shared_intermediate_size", width=("intermediate_size",))
-            add_moe(layer, fields, rule, shape.hidden)
-        else:
-            add_dense(layer, shape.hidden, fields.whole("dense_intermediate_size", "intermediate_size"))
-        return layer.group(1)
-
-    groups = [group(key, flag) for key, flag in dict.fromkeys(pairs)]
-    layer_groups, order = collect(pairs, groups)
-    architecture = finish(fields, _RULE, shape, layer_groups, order, family="minimax_m3")
-    note = "MiniMax M3: no exact published count to check against; the index counts as cache of its own"
-    return replace(architecture, warnings=(*architecture.warnings, note))
-
-
-def _m3_indexed(fields: Fields, source: Fields, layers: int) -> list[bool]:
-    """For each layer whether it has a block index: by type or by flag; none where the file says neither."""
+def _m3_kinds(fields: Fields, layers: int) -> list[str]:
+    """Layers with a block index: by type or by flag; none where the file says neither."""
     types = listed_types(fields, layers, "layer_types")
     if types is not None:
         if not set(map(str, types)) <= {"minimax_m3_sparse", "full_attention"}:
             raise fields.error("layer_types", "may hold only minimax_m3_sparse and full_attention")
-        return [entry == "minimax_m3_sparse" for entry in types]
-    listed = source.sequence("sparse_attention_freq", at_least=layers)
-    if listed is not None:
-        return check_flags(source, "sparse_attention_freq", listed)
-    return [False] * layers
+        return ["indexed" if entry == "minimax_m3_sparse" else "full" for entry in types]
+    source = fields.sub("sparse_attention_config") or fields
+    marks = source.sequence("sparse_attention_freq", at_least=layers)
+    if marks is None:
+        return ["full"] * layers
+    return ["indexed" if mark else "full" for mark in check_flags(source, "sparse_attention_freq", marks)]
 
 
-def per_layer_readers() -> dict[str, Callable[[Fields], Architecture]]:
-    """A reader for each of these model types."""
-    return {
-        "llama4_text": read_llama4,
-        "mimo_v2_flash": read_mimo_v2,
-        "step3p5": read_step,
-        "minimax_m3": read_minimax_m3,
-        "minimax_m3_vl_text": read_minimax_m3,
-    }
+def _add_block_index(layer: LayerBuilder, fields: Fields, hidden: int, attention: Attention) -> None:
+    """The index over blocks of MiniMax M3: queries and one key, each with a norm."""
+    source = fields.sub("sparse_attention_config") or fields
+    heads = source.whole("sparse_num_index_heads", "index_n_heads", high=MAX_COUNT, default=4)
+    width = source.whole("sparse_index_dim", "index_head_dim", default=128)
+    layer.attention = replace(attention, index_heads=heads, index_head_dim=width)
+    replicated(layer, "self_attn.indexer.q_proj", heads * width, hidden)
+    replicated(layer, "self_attn.indexer.k_proj", width, hidden)
+    layer.norms += 2 * width
+
+
+def _m3_note(fields: Fields, architecture: Architecture) -> Architecture:
+    note = "MiniMax M3: no exact published count to check against; the index counts as cache of its own"
+    return replace(architecture, warnings=(*architecture.warnings, note))
+
+
+def _add_gate_bias(layer: LayerBuilder, fields: Fields, hidden: int, attention: Attention) -> None:
+    layer.vector(Component.ATTENTION, attention.query_heads)
+
+
+def _cross(layer: LayerBuilder, fields: Fields, hidden: int, attention: Attention) -> None:
+    """Cross-attention to pictures: its keys are not a cache of text, two gates decide how much it gives."""
+    layer.attention = replace(attention, stores_kv=False)
+    layer.norms += 2 * attention.head_dim_qk
+    layer.vector(Component.OTHER, 2)
+
+
+EXTRA_ROWS = 8
+"""Rows of the token table of Llama 3.2 Vision beyond the vocabulary: the picture token and seven spare ones."""
+
+
+def _mllama(fields: Fields, architecture: Architecture) -> Architecture:
+    crossing = sum(group.layers for group in architecture.layer_groups if not _stores(group.attention))
+    notes = (f"the cache of pictures in {crossing} cross-attention layers is not counted",) if crossing else ()
+    return replace(
+        architecture,
+        embedding_parameters=architecture.embedding_parameters + EXTRA_ROWS * architecture.hidden_size,
+        warnings=(*architecture.warnings, *notes),
+    )
+
+
+def _stores(attention: Attention | None) -> bool:
+    return attention is not None and attention.stores_kv
+
+
+def _muse_scalars(layer: LayerBuilder, fields: Fields, hidden: int) -> None:
+    """The gates of the two residual additions of Muse Spark."""
+    layer.vector(Component.OTHER, 2 * hidden)
+
+
+def _arctic_residual(layer: LayerBuilder, fields: Fields, hidden: int) -> None:
+    """A dense MLP of the model's own width beside the experts."""
+    if not fields.flag("parallel_attn_mlp_res", "use_residual"):
+        return
+    add_mlp(layer, hidden, hidden, prefix="residual_mlp")
+    layer.norms += hidden
+    if layer.feed_forward is not None:
+        layer.feed_forward = replace(layer.feed_forward, intermediate_size=hidden)
+
+
+def _jet_attention(layer: LayerBuilder, fields: Fields, hidden: int) -> None:
+    """JetMoE: each token picks experts that project its queries and outputs; keys and values are those of all."""
+    kv_heads, width = fields.whole("num_key_value_heads", high=MAX_COUNT), fields.whole("kv_channels", "head_dim")
+    top_k = fields.whole("num_experts_per_tok", high=MAX_COUNT)
+    experts = fields.whole("num_local_experts", "num_experts", high=MAX_COUNT)
+    inner, part = kv_heads * width, Component.ATTENTION
+    layer.attention = Attention(
+        kind=AttentionKind.FULL,
+        query_heads=kv_heads * top_k,
+        kv_heads=kv_heads,
+        head_dim_qk=width,
+        head_dim_v=width,
+    )
+    layer.matrix("self_attention.kv_proj", 2 * inner, hidden, part, 1, Split.KV_HEADS)
+    layer.matrix("self_attention.experts.*.input_linear", inner, hidden, part, experts)
+    layer.matrix("self_attention.experts.*.output_linear", hidden, inner, part, experts)
+    layer.matrix("self_attention.experts.router", experts, hidden, Component.ROUTER, 1, Split.REPLICATED)
+    layer.vector(part, hidden)
+
+
+def _jet_bias(layer: LayerBuilder, fields: Fields, hidden: int) -> None:
+    layer.vector(Component.MLP, hidden)
+
+
+def _molmo_norm(fields: Fields) -> str:
+    return "head" if fields.text("qk_norm_type") != "olmo" else "width"
+
+
+def _every_fourth_from_the_end(layer: int, layers: int) -> str:
+    return "window" if (layers - 1 - layer) % 4 else "full"
+
+
+_STEP = Grouped(qkv_bias="attention_bias", out_bias="attention_bias", qk_norm="head", gate="head")
+_MUSE = Grouped(qkv_bias="attention_bias", out_bias="attention_bias", gate="width")
+_LAGUNA = Grouped(qkv_bias="attention_bias", qk_norm="head", gate=_laguna_gate)
+_BEAM = replace(_BIASED, qk_norm="head", gate="width", also=(_add_gate_bias,))
+_BY_LAYER = {
+    "num_attention_heads": "num_attention_heads_per_layer",
+    "num_key_value_heads": "num_key_value_heads_per_layer",
+}
+_MINIMAX_M3 = Decoder(
+    kinds=_m3_kinds,
+    mixers={"full": Grouped(qk_norm="head"), "indexed": Grouped(qk_norm="head", also=(_add_block_index,))},
+    moe=MoeRule(
+        shared="width", shared_key="shared_intermediate_size", width=("intermediate_size",), sparse_layers=after(0)
+    ),
+    dense_width=("dense_intermediate_size", "intermediate_size"),
+    around=_m3_note,
+    family="minimax_m3",
+)
+_HUNYUAN = Decoder(
+    kinds=every("full"),
+    mixers={"full": replace(_BIASED, qk_norm="head")},
+    moe=MoeRule(
+        width=("moe_intermediate_size", "intermediate_size"),
+        shared="experts",
+        shared_key="num_shared_expert",
+        shared_width_of=("intermediate_size",),
+        router="gate.wg",
+    ),
+    family="hunyuan_v1_moe",
+)
+
+PER_LAYER: Mapping[str, Decoder] = {
+    "llama4_text": Decoder(
+        kinds=listed(ByConfig(_llama4_kinds), names=("layer_types",)),
+        mixers={
+            "full": _BIASED,
+            "chunk": replace(_BIASED, kind=AttentionKind.CHUNK, window=("attention_chunk_size",)),
+        },
+        moe=MoeRule(
+            width=("intermediate_size",),
+            shared="always",
+            prefix="feed_forward",
+            router="router",
+            sparse_layers=sparse_listed,
+        ),
+        dense_width=("intermediate_size_mlp", "intermediate_size"),
+    ),
+    # keys wider than values; windowed layers have other KV heads and a sink a head
+    "mimo_v2_flash": Decoder(
+        kinds=listed(
+            flags(
+                "hybrid_layer_pattern",
+                "window",
+                "full",
+                default=lambda layer, _: "window" if layer and (layer + 1) % 6 else "full",
+            )
+        ),
+        mixers={
+            "full": Grouped(qkv_bias="attention_bias", value_dim=("v_head_dim",)),
+            "window": Renamed(
+                mixer=Grouped(
+                    kind=AttentionKind.WINDOW,
+                    qkv_bias="attention_bias",
+                    value_dim=("v_head_dim",),
+                    window=_mimo_window,
+                    sinks=True,
+                    whole_groups=False,
+                ),
+                keys={**_SWA, "num_key_value_heads": _mimo_kv_heads},
+            ),
+        },
+        moe=MoeRule(shared="experts", sparse_layers=after(0)),
+        dense_width=("intermediate_size",),
+    ),
+    "step3p5": Decoder(
+        kinds=listed(always("full")),
+        mixers={
+            "full": _STEP,
+            "window": Renamed(
+                mixer=replace(_STEP, kind=AttentionKind.WINDOW), keys={"num_attention_heads": _step_heads}
+            ),
+        },
+        moe=MoeRule(
+            shared="width", shared_key=("share_expert_dim", "share_expert_dims"), sparse_layers=sparse_enumerated
+        ),
+        dense_width=("intermediate_size",),
+    ),
+    "minimax_m3": _MINIMAX_M3,
+    "minimax_m3_vl_text": _MINIMAX_M3,
+    "hunyuan_v1_moe": _HUNYUAN,
+    "hunyuan": _HUNYUAN,
+    "arctic": Decoder(
+        kinds=every("full"),
+        mixers={"full": Grouped()},
+        moe=MoeRule(
+            width=("intermediate_size",),
+            prefix="block_sparse_moe",
+            sparse_layers=sparse_by_frequency,
+            parts=(_arctic_residual,),
+        ),
+        dense_width=("intermediate_size",),
+    ),
+    "mllama_text_model": Decoder(
+        kinds=indices(
+            "cross_attention_layers",
+            "cross",
+            "full",
+            default=lambda layer, _: "cross" if layer % 5 == 3 and layer < 40 else "full",
+        ),
+        mixers={"full": Grouped(), "cross": Grouped(prefix="cross_attn", also=(_cross,))},
+        around=_mllama,
+        family="mllama",
+    ),
+    "laguna": Decoder(
+        kinds=listed(always("full")),
+        mixers={kind: Renamed(mixer=mixer, keys=_BY_LAYER) for kind, mixer in both(_LAGUNA).items()},
+        moe=MoeRule(
+            shared="width", shared_key="shared_expert_intermediate_size", router_bias=True, sparse_layers=after(1)
+        ),
+    ),
+    "beam": Decoder(
+        kinds=listed(lambda layer, layers: "window" if (layer + 1) % 6 and layer + 1 < layers else "full"),
+        mixers=both(_BEAM),
+        moe=MoeRule(sparse_layers=after(3)),
+        norms=4,
+    ),
+    "flint": Decoder(
+        kinds=listed(lambda layer, layers: "full" if layer < 2 or layer % 4 == 1 or layer + 1 == layers else "window"),
+        mixers=both(replace(_BIASED, qk_norm="head", sinks=True)),
+        moe=MoeRule(
+            shared="width",
+            shared_key="shared_expert_intermediate_size",
+            sparse_layers=partial(sparse_by_step, dense=(0, 1)),
+        ),
+    ),
+    "kolibri1": Decoder(
+        kinds=listed(interval(default=5, others="window")),
+        mixers=both(Grouped(qk_norm="head")),
+        moe=MoeRule(shared="width", shared_key="shared_expert_intermediate_size"),
+        norms=4,
+    ),
+    "muse_glimmer_text": Decoder(kinds=listed(_every_fourth_from_the_end), mixers=both(_MUSE), norms=4),
+    "muse_spark_text": Decoder(
+        kinds=listed(_every_fourth_from_the_end),
+        mixers=both(_MUSE),
+        moe=MoeRule(
+            inner="moe_hidden_size",
+            inner_names=("pre_expert_proj", "post_expert_proj"),
+            inner_norms=2,
+            sparse_layers=after(0),
+        ),
+        norms=3,
+        parts=(_muse_scalars,),
+    ),
+    "molmo2_text": Decoder(
+        kinds=every("full"),
+        mixers={"full": Grouped(qkv_bias="attention_bias", qk_norm=_molmo_norm)},
+        tables=Tables(extra_rows="additional_vocab_size"),
+    ),
+    "jetmoe": Decoder(
+        kinds=every("full"),
+        mixers={"full": _jet_attention},
+        moe=MoeRule(width=("intermediate_size",), parts=(_jet_bias,)),
+    ),
+}

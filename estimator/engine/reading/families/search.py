@@ -6,9 +6,9 @@ from typing import Any
 
 from estimator.engine.model.spec import Architecture, Attention, AttentionKind, Component, LayerGroup
 from estimator.engine.reading.blocks import LayerBuilder, add_attention, add_dense, collect
-from estimator.engine.reading.families.standard import StandardRule, finish
+from estimator.engine.reading.decoder import Tables, finish
 from estimator.engine.reading.fields import MAX_COUNT, Fields
-from estimator.engine.reading.shape import Shape, read_context, read_head_dim, read_layers, read_vocab
+from estimator.engine.reading.shape import head_width, read_layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def read_nemotron_nas(fields: Fields) -> Architecture:
     layers = read_layers(fields)
     hidden = fields.whole("hidden_size")
     heads = fields.whole("num_attention_heads", high=MAX_COUNT)
-    head_dim = read_head_dim(fields, hidden, heads)
+    head_dim = head_width(fields, hidden, heads)
     entries = fields.sequence("block_configs", length=layers)
     if entries is None:
         raise fields.missing("block_configs")
@@ -78,16 +78,7 @@ def read_nemotron_nas(fields: Fields) -> Architecture:
         return layer.group(1)
 
     layer_groups, order = collect(blocks, [group(block) for block in dict.fromkeys(blocks)])
-    shape = Shape(
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=max((block.kv_heads for block in blocks), default=0),
-        head_dim=head_dim,
-        vocab=read_vocab(fields),
-        context=read_context(fields),
-    )
-    return finish(fields, StandardRule(), shape, layer_groups, order, family="nemotron-nas")
+    return finish(fields, Tables(), layer_groups, order, family="nemotron-nas")
 
 
 def search_readers() -> dict[str, Callable[[Fields], Architecture]]:
