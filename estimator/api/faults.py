@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from catalog.spelling import near_matches
-from estimator.question.fields import TAG_PREFIX
-from estimator.resolvers.facts import Facts, Kind
+from estimator.question.fields import TAG_PREFIX, Kind
+from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode
 
 _MAX_NEAR_SEARCHES = 10

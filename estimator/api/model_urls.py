@@ -18,7 +18,6 @@ from estimator.api.parsing import parse_body
 from estimator.api.view import EstimateView, problem_of, render
 from estimator.estimates.inspect import answer as model_inspect
 from estimator.estimates.inspect.compute import inspect_config
-from estimator.resolvers import PrecisionChoice
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 
@@ -58,8 +57,7 @@ class ImportView(EstimateView):
             body = parse_body(model_inspect.ImportRequest, raw, current_facts())
         except ResolutionError as error:
             raise problem_of(error.issues) from None
-        precision = PrecisionChoice(**body.precision.model_dump()) if body.precision else None
-        figures = inspect_config(body.config, precision=precision, generic=body.generic)
+        figures = inspect_config(body.config, precision=body.precision, generic=body.generic)
         try:
             row = import_model(
                 body.config,

@@ -78,23 +78,6 @@ class WorkloadMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
-    """Mean lengths in tokens (921.6 is one) and the load.
-
-    `concurrency` is for closed loop and batches, `requests_per_s` for open loop.
-    """
-
-    mode: WorkloadMode = WorkloadMode.CLOSED_LOOP
-    input_tokens: float
-    output_tokens: float
-    context_tokens: float | None = None
-    concurrency: int = 1
-    requests_per_s: float | None = None
-    burstiness_cv: float = 1.0
-    prefix_cache_hit_rate: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IdealConstants:
     """Shares of dense peak that the source documents assume; bandwidth counts in full (03-engine 1.6)."""
 

@@ -21,13 +21,6 @@ def _exact(value: Decimal) -> str:
     return format(value, "f")
 
 
-def _whole_if_whole(value: float) -> float | int:
-    return int(value) if value.is_integer() else value
-
-
-# A mean of tokens: 2000 is written as 2000, and 921.6 as it is.
-MeanTokensEcho = Annotated[float, PlainSerializer(_whole_if_whole, return_type=float | int)]
-
 Amount = Annotated[
     Decimal,
     PlainSerializer(_exact, return_type=str),

@@ -1,14 +1,16 @@
 """The resolved inputs of a plan, echoed in its answer: what slugs, aliases and defaults became."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from pydantic import Field
 
 from estimator.engine.explain import Step
-from estimator.engine.options import MemoryOverrides, ServiceLevel
-from estimator.engine.specs import EngineProfile, WorkloadMode
-from estimator.estimates.answers import Amount, Answer, MeanTokensEcho, ResponsePart, common_parts
+from estimator.engine.specs import WorkloadMode
+from estimator.estimates.answers import Answer, ResponsePart, common_parts
+from estimator.question.plan import Memory, Parallelism, Precision
+from estimator.question.workload import Lora, Power, Speculative, Targets, Workload
 from estimator.resolvers.plan import Plan, Resolved, ResolvedGpu, ResolvedModel
 
 
@@ -81,105 +83,10 @@ class EngineEcho(ResponsePart):
     kind: str = Field(description="ideal, serving or llama_cpp: which model of speed applies.")
 
 
-class ParallelismEcho(ResponsePart):
-    """How the replica is split."""
+class ParallelismEcho(Parallelism):
+    """How the replica is split, and the GPUs that it takes."""
 
-    tp: int = Field(description="Tensor parallel degree.")
-    pp: int = Field(description="Pipeline parallel degree.")
-    ep: int = Field(description="Expert parallel degree.")
-    dp: int = Field(description="Attention data parallel degree.")
     gpus: int = Field(description="GPUs of the replica, tp · pp · dp.")
-
-
-class PrecisionEcho(ResponsePart):
-    """Formats that were taken."""
-
-    weights: str = Field(description="Format of the weights.")
-    kv_cache: str = Field(description="Format of the KV cache.")
-    attention_weights: str | None = Field(description="Format of the attention's weights; null: as weights.")
-    expert_weights: str | None = Field(description="Format of the routed experts' weights; null: as weights.")
-    activations: str | None = Field(description="Format asked for the products; null: what the kernels take.")
-
-
-class MemoryEcho(ResponsePart):
-    """The share of memory that was taken, and other overrides that were asked for; null: the profile's own."""
-
-    utilization: float | None = Field(
-        description="Share of the GPU's memory the engine may use: the one asked for or the profile's; null if unknown."
-    )
-    runtime_overhead_bytes: int | None = Field(description="Bytes of the runtime on each GPU.")
-    max_batched_tokens: int | None = Field(description="Most tokens of one forward pass.")
-    max_num_seqs: int | None = Field(description="Most sequences at once, count.")
-    kv_cache_tokens_observed: int | None = Field(description="Tokens of KV cache the server printed.")
-
-    @classmethod
-    def of(cls, overrides: MemoryOverrides, engine: EngineProfile) -> "MemoryEcho":
-        """The echo of overrides on a profile."""
-        echo = cls.model_validate(overrides)
-        if echo.utilization is not None:
-            return echo
-        return echo.model_copy(update={"utilization": engine.memory.utilization})
-
-
-class WorkloadEcho(ResponsePart):
-    """Lengths and load that were taken."""
-
-    mode: str = Field(description="How load is put on the replica.")
-    input_tokens: MeanTokensEcho = Field(description="Mean prompt of a request, tokens.")
-    output_tokens: MeanTokensEcho = Field(description="Mean answer of a request, tokens.")
-    context_tokens: MeanTokensEcho | None = Field(description="Cache length asked for, tokens; null: from the lengths.")
-    concurrency: int = Field(description="Requests in flight, count.")
-    requests_per_s: float | None = Field(description="Arrivals of an open loop, requests/s.")
-    burstiness_cv: float = Field(description="Coefficient of variation of the times between arrivals.")
-    prefix_cache_hit_rate: float = Field(description="Share of prompt tokens found in the prefix cache.")
-    batch_sizes: list[int] = Field(description="Batch sizes asked for, count.")
-
-
-class SloEcho(ResponsePart):
-    """Targets that were taken."""
-
-    ttft_s: float | None = Field(description="Most time to the first token, seconds.")
-    tpot_s: float | None = Field(description="Most mean time per output token after the first, seconds.")
-    e2e_s: float | None = Field(description="Most time to the whole answer, seconds.")
-    percentile: int = Field(
-        description="Share of requests that meet the targets, percent: the one asked for, or that of the mode."
-    )
-    band_side: str = Field(description="Which value of the band is held against the targets.")
-
-    @classmethod
-    def of(cls, slo: ServiceLevel, mode: WorkloadMode) -> "SloEcho":
-        """The echo of targets under a mode of load."""
-        return cls(
-            ttft_s=slo.ttft_s,
-            tpot_s=slo.tpot_s,
-            e2e_s=slo.e2e_s,
-            percentile=slo.percentile_in(mode),
-            band_side=slo.band_side,
-        )
-
-
-class SpeculativeEcho(ResponsePart):
-    """Speculative decoding that was taken."""
-
-    acceptance_rate: float = Field(description="Chance that one drafted token is accepted.")
-    draft_tokens: int = Field(description="Tokens drafted a step, count.")
-    draft_cost_ratio: float | None = Field(description="Time of one drafted token over a decode step.")
-    draft_model: str | None = Field(description="Catalog model that drafts.")
-
-
-class LoraEcho(ResponsePart):
-    """Adapters that were taken."""
-
-    max_loras: int = Field(description="Adapters held at once, count.")
-    max_rank: int = Field(description="Largest rank of an adapter.")
-
-
-class PowerEcho(ResponsePart):
-    """Price of electricity that was taken."""
-
-    pue: float = Field(description="Power usage effectiveness of the building.")
-    price_per_kwh: Amount = Field(description="Price of a kWh, exact decimal in `currency`.")
-    currency: str = Field(description="ISO 4217 code.")
 
 
 class PlanInputs(ResponsePart):
@@ -189,14 +96,14 @@ class PlanInputs(ResponsePart):
     gpu: GpuEcho
     engine: EngineEcho
     parallelism: ParallelismEcho
-    precision: PrecisionEcho
-    memory: MemoryEcho
-    workload: WorkloadEcho | None = Field(description="Lengths and load; null where none was given.")
-    slo: SloEcho | None = Field(description="Targets; null where none were given.")
-    speculative: SpeculativeEcho | None = Field(description="Speculative decoding; null when off.")
-    lora: LoraEcho | None = Field(description="Adapters; null when none.")
+    precision: Precision
+    memory: Memory = Field(description="Overrides that were asked for, and the share of memory that was taken.")
+    workload: Workload | None = Field(description="Lengths and load; null where none was given.")
+    slo: Targets | None = Field(description="Targets, with the percentile of the mode; null where none were given.")
+    speculative: Speculative | None = Field(description="Speculative decoding; null when off.")
+    lora: Lora | None = Field(description="Adapters; null when none.")
     mtp_layers_loaded: int = Field(description="Multi-token prediction layers held in memory, count.")
-    power: PowerEcho | None = Field(description="Price of electricity; null when not counted.")
+    power: Power | None = Field(description="Price of electricity; null when not counted.")
 
     @classmethod
     def of(cls, plan: Plan) -> "PlanInputs":
@@ -205,30 +112,29 @@ class PlanInputs(ResponsePart):
             model=ModelEcho.of(plan.model),
             gpu=GpuEcho.of(plan.gpu),
             engine=EngineEcho.model_validate(plan.engine),
-            parallelism=ParallelismEcho.model_validate(plan.parallelism),
-            precision=PrecisionEcho.model_validate(plan.precision),
-            memory=MemoryEcho.of(plan.memory, plan.engine),
-            workload=_workload(plan),
-            slo=SloEcho.of(plan.slo, _mode(plan)) if plan.slo else None,
-            speculative=SpeculativeEcho.model_validate(plan.speculative) if plan.speculative else None,
-            lora=LoraEcho.model_validate(plan.lora) if plan.lora else None,
+            parallelism=ParallelismEcho.model_validate(plan.parallelism, from_attributes=True),
+            precision=Precision.model_construct(**asdict(plan.precision)),
+            memory=memory_echo(plan),
+            workload=plan.workload,
+            slo=targets_echo(plan.slo, plan.workload.mode if plan.workload else WorkloadMode.CLOSED_LOOP),
+            speculative=plan.speculative,
+            lora=Lora.model_validate(plan.lora, from_attributes=True) if plan.lora else None,
             mtp_layers_loaded=plan.mtp_layers_loaded,
-            power=PowerEcho.model_validate(plan.power) if plan.power else None,
+            power=plan.power,
         )
 
 
-def _mode(plan: Plan) -> WorkloadMode:
-    return plan.workload.mode if plan.workload else WorkloadMode.CLOSED_LOOP
+def memory_echo(plan: Plan) -> Memory:
+    """The overrides of a plan, with the profile's share of memory where none was asked for."""
+    asked = asdict(plan.memory)
+    if asked["utilization"] is None:
+        asked["utilization"] = plan.engine.memory.utilization
+    return Memory.model_construct(**asked)
 
 
-def _workload(plan: Plan) -> WorkloadEcho | None:
-    if plan.workload is None:
-        return None
-    values = {name: getattr(plan.workload, name) for name in _OF_WORKLOAD}
-    return WorkloadEcho(**values, batch_sizes=list(plan.batch_sizes))
-
-
-_OF_WORKLOAD = tuple(name for name in WorkloadEcho.model_fields if name != "batch_sizes")
+def targets_echo(slo: Targets | None, mode: WorkloadMode) -> Targets | None:
+    """The targets with the percentile that a mode of load has where none was asked for."""
+    return slo and slo.model_copy(update={"percentile": slo.percentile_in(mode)})
 
 
 class PlanAnswer(Answer):

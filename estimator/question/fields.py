@@ -5,14 +5,22 @@ Every number has an upper bound, and a divisor a lower one above 0, so that no p
 range of a float or of 64-bit integers.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+)
 from pydantic_core import PydanticCustomError
 
 from estimator.engine.cost.currencies import is_currency
-from estimator.resolvers.facts import Facts, Kind
 
 MAX_TOKENS = 100_000_000
 MAX_COUNT = 1_000_000
@@ -23,10 +31,34 @@ SMALLEST = 1e-9
 TAG_PREFIX = "="
 
 
-class RequestBody(BaseModel):
-    """Base of every request model: strict types, no unknown fields, finite numbers."""
+Kind = Literal["gpu", "model", "engine", "price", "offer", "cache_policy"]
 
-    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+class Names(Protocol):
+    """Where slugs are looked up: the facts of the live catalog, or those that a report keeps."""
+
+    def slugs(self, kind: Kind) -> Collection[str]:
+        """Every slug and alias of the kind."""
+        ...
+
+    def spelled(self, kind: Kind, given: str) -> tuple[str, ...]:
+        """Slugs that another spelling of a name may mean."""
+        ...
+
+
+class RequestBody(BaseModel):
+    """Base of every noun of a question: strict types, no unknown fields, finite numbers.
+
+    The same objects are read from requests, held by plans, echoed in answers and kept with reports.
+    """
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        frozen=True,
+        json_schema_serialization_defaults_required=True,
+    )
 
 
 def _whole(value: Any) -> Any:
@@ -38,9 +70,17 @@ def _whole(value: Any) -> Any:
 
 WHOLE = BeforeValidator(_whole)
 
+
+def _whole_if_whole(value: float) -> float | int:
+    return int(value) if float(value).is_integer() else value
+
+
+# A mean of tokens: 2000 is written as 2000, and 921.6 as it is.
+AS_WRITTEN = PlainSerializer(_whole_if_whole, return_type=float | int, when_used="json")
+
 Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE]
 TokensOrNone = Annotated[int, Field(ge=0, le=MAX_TOKENS), WHOLE]
-MeanTokens = Annotated[float, Field(ge=0, le=MAX_TOKENS)]
+MeanTokens = Annotated[float, Field(ge=0, le=MAX_TOKENS), AS_WRITTEN]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT), WHOLE]
 Width = Annotated[int, Field(ge=1, le=10_000_000), WHOLE]
 Parameters = Annotated[int, Field(ge=1, le=10**15), WHOLE]
@@ -80,7 +120,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 class SlugOf:
     """Checks a slug against the facts of the validation context, and takes another spelling for it where it is clear.
 
-    The context is `{"facts": Facts, "read_as": dict}`; what was spelled otherwise is noted in `read_as`.
+    The context is `{"facts": Names, "read_as": dict}`; what was spelled otherwise is noted in `read_as`.
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -93,7 +133,7 @@ class SlugOf:
             PydanticCustomError: `unknown_slug`, with the kind and the rows it may mean in its context.
         """
         context = info.context or {}
-        facts: Facts | None = context.get("facts")
+        facts: Names | None = context.get("facts")
         if facts is None or value in facts.slugs(self.kind):
             return value
         meant = facts.spelled(self.kind, value)
@@ -115,7 +155,7 @@ class OnePerRow:
         Raises:
             PydanticCustomError: `same_row`, with the two keys in its context.
         """
-        facts: Facts | None = (info.context or {}).get("facts")
+        facts: Names | None = (info.context or {}).get("facts")
         if facts is None or not isinstance(value, dict):
             return value
         seen: dict[str, str] = {}

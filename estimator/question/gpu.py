@@ -6,10 +6,9 @@ from pydantic import Field, Tag
 
 from estimator.question.fields import SMALLEST, WHOLE, Bytes, GpuSlug, HardwareRate, Name, RequestBody, by_key, tag
 from estimator.question.formats import PeakName
-from estimator.resolvers.choices import GpuChoice, GpuShape
 
 
-class GpuFiguresPart(RequestBody):
+class GpuFigures(RequestBody):
     """A GPU given by its figures."""
 
     memory_bytes: Bytes = Field(description="Memory of one GPU, bytes, as the engine sees it.")
@@ -37,13 +36,8 @@ class GpuFiguresPart(RequestBody):
     )
 
 
-GpuPart = Annotated[
-    Annotated[GpuSlug, Tag(tag("slug"))] | Annotated[GpuFiguresPart, Tag(tag("figures"))],
+GpuRef = Annotated[
+    Annotated[GpuSlug, Tag(tag("slug"))] | Annotated[GpuFigures, Tag(tag("figures"))],
     by_key({"memory_bytes": "figures"}, text="slug", otherwise="figures"),
     Field(description="The GPU (any accelerator of the catalog): a slug, or its figures.", examples=["h100-sxm5-80gb"]),
 ]
-
-
-def gpu_choice(part: str | GpuFiguresPart) -> GpuChoice:
-    """The GPU as the resolver takes it."""
-    return GpuChoice(slug=part) if isinstance(part, str) else GpuChoice(shape=GpuShape(**dict(part)))

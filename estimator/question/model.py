@@ -5,14 +5,13 @@ from typing import Annotated
 from pydantic import Field, JsonValue, Tag
 
 from estimator.question.fields import WHOLE, ModelSlug, Name, Parameters, RequestBody, Tokens, Width, by_key, tag
-from estimator.resolvers.choices import ModelChoice, ModelOverride, ModelShape
 
 Layers = Annotated[int, Field(ge=1, le=10_000), WHOLE]
 Heads = Annotated[int, Field(ge=1, le=100_000), WHOLE]
 Experts = Annotated[int, Field(ge=1, le=100_000), WHOLE]
 
 
-class ModelOverridePart(RequestBody):
+class ModelOverride(RequestBody):
     """Cache of a catalog model replaced as a what-if; weights and parameters stay those of the model."""
 
     kv_heads: Heads | None = Field(
@@ -31,16 +30,16 @@ class ModelOverridePart(RequestBody):
     context_window_tokens: Tokens | None = Field(default=None, description="Context window, tokens.")
 
 
-class OverriddenModelPart(RequestBody):
+class OverriddenModel(RequestBody):
     """A catalog model with parts of it replaced."""
 
     slug: ModelSlug = Field(description="Slug of the catalog model, such as llama-3.1-8b.")
-    override: ModelOverridePart = Field(
-        default_factory=ModelOverridePart, description="What to replace; nothing when left out."
+    override: ModelOverride = Field(
+        default_factory=ModelOverride, description="What to replace; nothing when left out."
     )
 
 
-class ConfigModelPart(RequestBody):
+class ConfigModel(RequestBody):
     """A model given by its config.json."""
 
     config: dict[str, JsonValue] = Field(
@@ -49,7 +48,7 @@ class ConfigModelPart(RequestBody):
     name: Name | None = Field(default=None, description="Name to echo.")
 
 
-class ShapeModelPart(RequestBody):
+class ShapeModel(RequestBody):
     """A model given by its figures; missing widths follow from the others."""
 
     parameters: Parameters = Field(description="Parameters in total, count; 8.03e9 is a whole number too.")
@@ -82,11 +81,11 @@ class ShapeModelPart(RequestBody):
     name: Name | None = Field(default=None, description="Name to echo.")
 
 
-ModelPart = Annotated[
+ModelRef = Annotated[
     Annotated[ModelSlug, Tag(tag("slug"))]
-    | Annotated[OverriddenModelPart, Tag(tag("override"))]
-    | Annotated[ConfigModelPart, Tag(tag("config"))]
-    | Annotated[ShapeModelPart, Tag(tag("shape"))],
+    | Annotated[OverriddenModel, Tag(tag("override"))]
+    | Annotated[ConfigModel, Tag(tag("config"))]
+    | Annotated[ShapeModel, Tag(tag("shape"))],
     by_key({"slug": "override", "config": "config", "parameters": "shape"}, text="slug"),
     Field(
         description=(
@@ -96,16 +95,3 @@ ModelPart = Annotated[
         examples=["llama-3.1-8b"],
     ),
 ]
-
-
-def model_choice(part: str | OverriddenModelPart | ConfigModelPart | ShapeModelPart) -> ModelChoice:
-    """The model as the resolver takes it."""
-    if isinstance(part, str):
-        return ModelChoice(slug=part)
-    if isinstance(part, OverriddenModelPart):
-        override = ModelOverride(**dict(part.override))
-        return ModelChoice(slug=part.slug, override=override if override != ModelOverride() else None)
-    if isinstance(part, ConfigModelPart):
-        return ModelChoice(config=part.config, name=part.name)
-    figures = {field: value for field, value in part if field != "name"}
-    return ModelChoice(shape=ModelShape(**figures), name=part.name)

@@ -4,20 +4,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from estimator.engine.options import MemoryOverrides
-from estimator.engine.specs import Parallelism
 from estimator.question.fields import WHOLE, BytesOrNone, Count, EngineSlug, PositiveShare, RequestBody, Tokens
 from estimator.question.formats import ActivationFormatName, CacheFormatName, WeightFormatName
-from estimator.question.gpu import GpuPart, gpu_choice
-from estimator.question.load import LoraPart, PowerPart, SloPart, SpeculativePart, WorkloadPart
-from estimator.question.model import ModelPart, model_choice
-from estimator.resolvers import Facts, Plan, PlanChoice, PrecisionChoice, resolve_plan
-from estimator.resolvers.choices import DEFAULT_ENGINE
+from estimator.question.gpu import GpuRef
+from estimator.question.model import ModelRef
+from estimator.question.workload import Lora, Power, Speculative, Targets, Workload
+
+DEFAULT_ENGINE = "vllm"
 
 Degree = Annotated[int, Field(ge=1, le=4096), WHOLE]
 
 
-class ParallelismPart(RequestBody):
+class Parallelism(RequestBody):
     """How one replica is split over GPUs; GPUs = tp · pp · dp."""
 
     tp: Degree = Field(
@@ -29,7 +27,7 @@ class ParallelismPart(RequestBody):
     dp: Degree = Field(default=1, description="Attention data parallel degree inside one replica; copies are replicas.")
 
 
-class PrecisionPart(RequestBody):
+class Precision(RequestBody):
     """Formats of weights, KV cache and activations."""
 
     weights: WeightFormatName | None = Field(
@@ -59,7 +57,7 @@ class PrecisionPart(RequestBody):
     )
 
 
-class MemoryPart(RequestBody):
+class Memory(RequestBody):
     """Overrides of the engine profile's memory settings; null keeps the profile's."""
 
     utilization: PositiveShare | None = Field(
@@ -78,8 +76,8 @@ class MemoryPart(RequestBody):
 class PlanRequest(RequestBody):
     """Model, GPU, engine and settings of one replica."""
 
-    model: ModelPart
-    gpu: GpuPart
+    model: ModelRef
+    gpu: GpuRef
     engine: EngineSlug = Field(
         default=DEFAULT_ENGINE,
         description=(
@@ -87,42 +85,16 @@ class PlanRequest(RequestBody):
             "its kind; ideal is the roofline with the source documents' assumptions."
         ),
     )
-    parallelism: ParallelismPart = Field(
-        default=ParallelismPart(), description="How the replica is split over GPUs; one GPU when left out."
+    parallelism: Parallelism = Field(
+        default=Parallelism(), description="How the replica is split over GPUs; one GPU when left out."
     )
-    precision: PrecisionPart = Field(default=PrecisionPart(), description="Formats of weights, cache and activations.")
-    memory: MemoryPart = Field(default=MemoryPart(), description="Overrides of the profile's memory settings.")
-    workload: WorkloadPart | None = Field(default=None, description="Lengths and load.")
-    slo: SloPart | None = Field(default=None, description="Targets of a request.")
-    speculative: SpeculativePart | None = Field(default=None, description="Speculative decoding; off when left out.")
-    lora: LoraPart | None = Field(default=None, description="Adapters; none when left out.")
+    precision: Precision = Field(default=Precision(), description="Formats of weights, cache and activations.")
+    memory: Memory = Field(default=Memory(), description="Overrides of the profile's memory settings.")
+    workload: Workload | None = Field(default=None, description="Lengths and load.")
+    slo: Targets | None = Field(default=None, description="Targets of a request.")
+    speculative: Speculative | None = Field(default=None, description="Speculative decoding; off when left out.")
+    lora: Lora | None = Field(default=None, description="Adapters; none when left out.")
     mtp_layers_loaded: Annotated[int, Field(ge=0, le=64), WHOLE] = Field(
         default=0, description="Multi-token prediction layers held in memory, count."
     )
-    power: PowerPart | None = Field(default=None, description="Price of electricity; not counted when left out.")
-
-    def choice(self) -> PlanChoice:
-        """The plan as the resolver takes it."""
-        return PlanChoice(
-            model=model_choice(self.model),
-            gpu=gpu_choice(self.gpu),
-            engine=self.engine,
-            parallelism=Parallelism(**dict(self.parallelism)),
-            precision=PrecisionChoice(**dict(self.precision)),
-            memory=MemoryOverrides(**dict(self.memory)),
-            workload=self.workload.choice() if self.workload else None,
-            slo=self.slo.service_level() if self.slo else None,
-            speculative=self.speculative.speculative() if self.speculative else None,
-            lora=self.lora.lora() if self.lora else None,
-            mtp_layers_loaded=self.mtp_layers_loaded,
-            power=self.power.power() if self.power else None,
-        )
-
-    def plan(self, facts: Facts) -> Plan:
-        """The resolved plan.
-
-        Raises:
-            ResolutionError: parts that are unknown or do not go together.
-            EngineError: an inline model that cannot be read, or a figure that is not known.
-        """
-        return resolve_plan(self.choice(), facts)
+    power: Power | None = Field(default=None, description="Price of electricity; not counted when left out.")

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from estimator.engine.errors import EngineError
-from estimator.engine.specs import Parallelism
-from estimator.resolvers.choices import GpuChoice, PlanChoice, PrecisionChoice
+from estimator.question.plan import Parallelism, PlanRequest
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpu_prices import GpuPrice
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -39,25 +38,21 @@ class Candidates:
     left_out: tuple[str, ...]
 
 
-def resolve_candidate(base: PlanChoice, facts: Facts, *, gpu: str, precision: str | None, tp: int) -> Candidate:
+def resolve_candidate(base: PlanRequest, facts: Facts, *, gpu: str, precision: str | None, tp: int) -> Candidate:
     """One candidate, without its price; without a weight format that of the model's own files.
 
     Raises:
         ResolutionError: Parts that do not go together, such as a degree that does not divide the heads.
         EngineError: A figure that is not known.
     """
-    choice = replace(
-        base,
-        gpu=GpuChoice(slug=gpu),
-        precision=PrecisionChoice(weights=precision, kv_cache=base.precision.kv_cache),
-        parallelism=Parallelism(tp=tp),
-    )
-    plan = resolve_plan(choice, facts)
+    formats = base.precision.model_copy(update={"weights": precision})
+    parts = {"gpu": gpu, "precision": formats, "parallelism": Parallelism.model_construct(tp=tp)}
+    plan = resolve_plan(base.model_copy(update=parts), facts)
     return Candidate(plan=plan, gpu=gpu, precision=plan.precision.weights, tp=tp)
 
 
 def resolve_candidates(
-    base: PlanChoice,
+    base: PlanRequest,
     facts: Facts,
     wanted: Sequence[Wanted],
     prices: Mapping[str, GpuPrice | None],

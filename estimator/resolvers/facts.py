@@ -1,9 +1,10 @@
 """Where facts come from: the live catalog, or the snapshot that a saved report holds. One path for both."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-Kind = Literal["gpu", "model", "engine", "price", "offer", "cache_policy"]
+from estimator.question.fields import Kind
+
 FactRow = Mapping[str, Any]
 ValueT = TypeVar("ValueT")
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from catalog.spelling import near_matches
 from estimator.engine.errors import MissingFigureError
 from estimator.engine.specs import Gpu
-from estimator.resolvers.choices import GpuChoice, GpuShape
+from estimator.question.gpu import GpuFigures
 from estimator.resolvers.collect import unknown_slug
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -17,11 +17,11 @@ from estimator.resolvers.plan import Provenance, ResolvedGpu
 INLINE_SLUG = "inline"
 
 
-def resolve_gpu(choice: GpuChoice, facts: Facts, *, ideal: bool, path: tuple[str, ...] = ("gpu",)) -> ResolvedGpu:
+def resolve_gpu(asked: str | GpuFigures, facts: Facts, *, ideal: bool, path: tuple[str, ...] = ("gpu",)) -> ResolvedGpu:
     """The GPU as the engine takes it.
 
     Args:
-        choice: a slug or a shape.
+        asked: a slug, or the figures of a GPU.
         facts: where catalog rows come from.
         ideal: whether the profile is `ideal`, which counts with the vendor's decimal figure (basis `vendor`); every
             other takes what CUDA or HIP shows (basis `visible`).
@@ -31,17 +31,15 @@ def resolve_gpu(choice: GpuChoice, facts: Facts, *, ideal: bool, path: tuple[str
         ResolutionError: unknown slug, or a package of two devices.
         MissingFigureError: the memory that software sees is not known for this GPU.
     """
-    if choice.shape is not None:
-        return _from_shape(choice.shape)
-    if choice.slug is None:
-        raise ValueError("a GPU choice needs a slug or a shape")
+    if isinstance(asked, GpuFigures):
+        return _of_figures(asked)
     try:
-        row = facts.row("gpu", choice.slug)
+        row = facts.row("gpu", asked)
     except UnknownSlugError as error:
-        raise unknown_slug(error, path, near_matches(choice.slug, facts.slugs("gpu"))) from None
+        raise unknown_slug(error, path, near_matches(asked, facts.slugs("gpu"))) from None
     if row.get("devices_per_unit", 1) != 1:
         raise _package(row, facts, path)
-    return facts.derived(("resolved_gpu", choice.slug, str(ideal)), lambda: _of_row(row, ideal=ideal))
+    return facts.derived(("resolved_gpu", asked, str(ideal)), lambda: _of_row(row, ideal=ideal))
 
 
 def gpu_provenance(gpu: ResolvedGpu, dtypes: frozenset[str]) -> Iterator[Provenance]:
@@ -101,22 +99,22 @@ def _of_row(row: FactRow, *, ideal: bool) -> ResolvedGpu:
     )
 
 
-def _from_shape(shape: GpuShape) -> ResolvedGpu:
+def _of_figures(given: GpuFigures) -> ResolvedGpu:
     return ResolvedGpu(
         slug=None,
-        name=shape.name or _("GPU of the figures given"),
+        name=given.name or _("GPU of the figures given"),
         spec=Gpu(
             slug=INLINE_SLUG,
-            memory_bytes=shape.memory_bytes,
-            memory_bandwidth_bytes_per_s=shape.memory_bandwidth_bytes_per_s,
-            peak_flops_per_s=dict(shape.peak_flops_per_s),
-            kernel_family=shape.kernel_family,
-            link=shape.link,
-            link_bytes_per_s_per_direction=shape.link_bytes_per_s_per_direction,
-            scale_up_gpus=shape.scale_up_gpus,
+            memory_bytes=given.memory_bytes,
+            memory_bandwidth_bytes_per_s=given.memory_bandwidth_bytes_per_s,
+            peak_flops_per_s={str(dtype): peak for dtype, peak in given.peak_flops_per_s.items()},
+            kernel_family=given.kernel_family,
+            link=given.link,
+            link_bytes_per_s_per_direction=given.link_bytes_per_s_per_direction,
+            scale_up_gpus=given.scale_up_gpus,
         ),
         memory_basis="given",
-        facts={"tdp_w": shape.tdp_w},
+        facts={"tdp_w": given.tdp_w},
     )
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from catalog import snapshot
-from estimator.resolvers.facts import FactRow, Facts, Kind, UnknownSlugError
+from estimator.question.fields import Kind
+from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
 
 ValueT = TypeVar("ValueT")
 

@@ -1,7 +1,6 @@
 """Resolves the model of a request: a catalog row, a catalog row with another cache, a config.json, or a shape."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -13,7 +12,7 @@ from estimator.engine.model.parameters import parameter_totals
 from estimator.engine.model.serialise import from_dict
 from estimator.engine.reading.inline import architecture_from_shape, override_cache
 from estimator.engine.reading.reader import read_config
-from estimator.resolvers.choices import ModelChoice, ModelOverride, ModelShape
+from estimator.question.model import ConfigModel, ModelOverride, OverriddenModel, ShapeModel
 from estimator.resolvers.collect import unknown_slug
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
 from estimator.resolvers.plan import Checkpoint, Provenance, ResolvedModel
@@ -21,11 +20,14 @@ from estimator.resolvers.plan import Checkpoint, Provenance, ResolvedModel
 DEFAULT_LATENT_ROPE_DIM = 64
 
 
-def resolve_model(choice: ModelChoice, facts: Facts, path: tuple[str, ...] = ("model",)) -> ResolvedModel:
+Asked = str | OverriddenModel | ConfigModel | ShapeModel
+
+
+def resolve_model(asked: Asked, facts: Facts, path: tuple[str, ...] = ("model",)) -> ResolvedModel:
     """The model with its architecture.
 
     Args:
-        choice: exactly one of slug, config and shape.
+        asked: a slug, a slug with another cache, a config.json, or a shape.
         facts: where catalog rows come from.
         path: place in the request, for pointers.
 
@@ -34,13 +36,13 @@ def resolve_model(choice: ModelChoice, facts: Facts, path: tuple[str, ...] = ("m
         UnknownArchitectureError: a config whose model_type has no rule (field `model.config.model_type`).
         InvalidInputError, MissingFigureError: a config or shape that cannot be (field is the dotted place).
     """
-    if choice.slug is not None:
-        return _from_catalog(choice.slug, choice.override, facts, path)
-    if choice.config is not None:
-        return _from_config(choice.config, choice.name, path)
-    if choice.shape is not None:
-        return _from_shape(choice.shape, choice.name)
-    raise ValueError("a model choice needs a slug, a config or a shape")
+    if isinstance(asked, str):
+        return _from_catalog(asked, facts, path)
+    if isinstance(asked, OverriddenModel):
+        return _overridden(_from_catalog(asked.slug, facts, path), asked.override)
+    if isinstance(asked, ConfigModel):
+        return _from_config(asked.config, asked.name, path)
+    return _from_shape(asked)
 
 
 def model_provenance(model: ResolvedModel, facts: Facts) -> tuple[Provenance, ...]:
@@ -56,13 +58,12 @@ def model_provenance(model: ResolvedModel, facts: Facts) -> tuple[Provenance, ..
     return (Provenance(what=what, value="inline", unit=unit, source="request"),)
 
 
-def _from_catalog(slug: str, override: ModelOverride | None, facts: Facts, path: tuple[str, ...]) -> ResolvedModel:
+def _from_catalog(slug: str, facts: Facts, path: tuple[str, ...]) -> ResolvedModel:
     try:
         row = facts.row("model", slug)
     except UnknownSlugError as error:
         raise unknown_slug(error, path, near_matches(slug, facts.slugs("model"))) from None
-    model = facts.derived(("resolved_model", slug), lambda: _of_row(row))
-    return model if override is None else _overridden(model, override)
+    return facts.derived(("resolved_model", slug), lambda: _of_row(row))
 
 
 def _of_row(row: FactRow) -> ResolvedModel:
@@ -86,6 +87,9 @@ def _of_row(row: FactRow) -> ResolvedModel:
 
 
 def _overridden(model: ResolvedModel, override: ModelOverride) -> ResolvedModel:
+    given = {name: value for name, value in override if value is not None}
+    if not given:
+        return model
     architecture = override_cache(
         model.architecture,
         kv_heads=override.kv_heads,
@@ -93,7 +97,6 @@ def _overridden(model: ResolvedModel, override: ModelOverride) -> ResolvedModel:
         latent_rank=override.latent_rank,
         latent_rope_dim=override.latent_rope_dim or DEFAULT_LATENT_ROPE_DIM,
     )
-    given = {field.name: getattr(override, field.name) for field in fields(override)}
     return ResolvedModel(
         slug=model.slug,
         name=model.name,
@@ -102,7 +105,7 @@ def _overridden(model: ResolvedModel, override: ModelOverride) -> ResolvedModel:
         checkpoints=model.checkpoints,
         context_window_tokens=override.context_window_tokens or model.context_window_tokens,
         config_sha256=model.config_sha256,
-        override={name: value for name, value in given.items() if value is not None},
+        override=given,
     )
 
 
@@ -126,8 +129,9 @@ def _from_config(config: Mapping[str, Any], name: str | None, path: tuple[str, .
     )
 
 
-def _from_shape(shape: ModelShape, name: str | None) -> ResolvedModel:
-    values = asdict(shape)
+def _from_shape(shape: ShapeModel) -> ResolvedModel:
+    values = dict(shape)
+    name = values.pop("name")
     values["max_context_tokens"] = values.pop("context_window_tokens")
     values["experts"] = shape.experts or 0
     values["experts_per_token"] = shape.experts_per_token or 0

@@ -6,8 +6,9 @@ from typing import Any
 
 from estimator.engine.model.parameters import ParameterTotals
 from estimator.engine.model.spec import Architecture
-from estimator.engine.options import Lora, MemoryOverrides, Power, ServiceLevel, Speculative
-from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision, Workload
+from estimator.engine.options import Lora, MemoryOverrides
+from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
+from estimator.question.workload import Power, ResolvedWorkload, Speculative, Targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class Resolved:
 class Plan(Resolved):
     """Model, GPU, engine and settings of one estimate, resolved.
 
-    `batch_sizes` are the rows asked for; `workload` is None where the endpoint asks for none.
+    `workload`, `slo`, `speculative` and `power` are those of the question; `workload` is None where it has none.
     """
 
     model: ResolvedModel
@@ -79,9 +80,8 @@ class Plan(Resolved):
     parallelism: Parallelism
     precision: Precision
     memory: MemoryOverrides
-    workload: Workload | None = None
-    batch_sizes: tuple[int, ...] = ()
-    slo: ServiceLevel | None = None
+    workload: ResolvedWorkload | None = None
+    slo: Targets | None = None
     speculative: Speculative | None = None
     draft_model: ResolvedModel | None = None
     lora: Lora | None = None

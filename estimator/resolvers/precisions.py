@@ -8,7 +8,7 @@ from estimator.engine.formats.gguf_mixes import GGUF_MIXES
 from estimator.engine.memory.weights import own_weight_format, same_family
 from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import EngineProfile, Precision
-from estimator.resolvers.choices import PrecisionChoice
+from estimator.question import plan as question
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.plan import ResolvedGpu, ResolvedModel
 
@@ -25,30 +25,21 @@ _FORMAT_IN_NAME = re.compile(r"[-_.](nvfp4|mxfp4|fp4|fp8|awq|gptq|int4|int8|w4a1
 _WEIGHT_FIELDS = ("weights", "attention_weights", "expert_weights")
 
 
-def resolve_precision(choice: PrecisionChoice | Precision, architecture: Architecture) -> Precision:
-    """The formats of a plan: as chosen; weights left out are those of the model's own files, else bf16.
+def resolve_precision(asked: question.Precision, architecture: Architecture) -> Precision:
+    """The formats of a plan: as asked; weights left out are those of the model's own files, else bf16.
 
     A model known by its config alone has files of its own only if the config states their quantisation.
     """
-    if isinstance(choice, Precision):
-        return choice
-    return Precision(
-        weights=choice.weights or own_weight_format(architecture) or Precision().weights,
-        kv_cache=choice.kv_cache,
-        attention_weights=choice.attention_weights,
-        expert_weights=choice.expert_weights,
-        activations=choice.activations,
-    )
+    weights = asked.weights or own_weight_format(architecture) or Precision().weights
+    return Precision(**(dict(asked) | {"weights": weights}))
 
 
-def precision_assumptions(
-    choice: PrecisionChoice | Precision, precision: Precision, architecture: Architecture
-) -> list[str]:
+def precision_assumptions(asked: question.Precision, precision: Precision, architecture: Architecture) -> list[str]:
     """What to say about weights left to the model's own files, and about file types of a model without matrices."""
     if precision.weights in GGUF_MIXES and not any(group.matrices for group in architecture.layer_groups):
         text = _("The model is known by its totals: %(format)s is counted at the average bits of an 8B model's file.")
         return [text % {"format": precision.weights}]
-    if isinstance(choice, Precision) or choice.weights is not None:
+    if asked.weights is not None:
         return []
     if architecture.native_dtype == "fp32" and own_weight_format(architecture) is None:
         return [_("The model's own files are fp32; engines load them in 16 bits: weights are counted as bf16.")]
@@ -134,7 +125,7 @@ def stored_format_warnings(precision: Precision, model: ResolvedModel) -> list[s
     return found
 
 
-def unused_format_warnings(precision: Precision | PrecisionChoice, architecture: Architecture) -> list[str]:
+def unused_format_warnings(precision: question.Precision, architecture: Architecture) -> list[str]:
     """Warnings about formats of weights that the model has none of."""
     dense = all(group.feed_forward is None or not group.feed_forward.experts for group in architecture.layer_groups)
     if precision.expert_weights is None or not dense:

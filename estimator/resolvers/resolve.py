@@ -1,12 +1,11 @@
 """Puts a plan together from what was chosen and the facts; the checks across parts are made here."""
 
-from dataclasses import replace
-
 from django.utils.translation import gettext as _
 
-from estimator.engine.options import Speculative
-from estimator.engine.specs import EngineProfile, Precision
-from estimator.resolvers.choices import ModelChoice, PlanChoice
+from estimator.engine.options import Lora, MemoryOverrides
+from estimator.engine.specs import EngineProfile, Parallelism, Precision
+from estimator.question.plan import PlanRequest
+from estimator.question.workload import Speculative
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.engines import engine_provenance, resolve_engine
 from estimator.resolvers.facts import Facts
@@ -28,8 +27,8 @@ from estimator.resolvers.workloads import resolve_workload
 IDEAL = "ideal"
 
 
-def resolve_plan(choice: PlanChoice, facts: Facts) -> Plan:
-    """The plan of a choice.
+def resolve_plan(asked: PlanRequest, facts: Facts) -> Plan:
+    """The plan of a question.
 
     Raises:
         ResolutionError: every part that is unknown or does not go with another.
@@ -38,57 +37,57 @@ def resolve_plan(choice: PlanChoice, facts: Facts) -> Plan:
     found = Collector()
     model = engine = gpu = None
     with found.part():
-        model = resolve_model(choice.model, facts)
+        model = resolve_model(asked.model, facts)
     with found.part():
-        engine = resolve_engine(choice.engine, facts)
+        engine = resolve_engine(asked.engine, facts)
     with found.part():
-        gpu = resolve_gpu(choice.gpu, facts, ideal=engine is not None and engine.kind == IDEAL)
+        gpu = resolve_gpu(asked.gpu, facts, ideal=engine is not None and engine.kind == IDEAL)
     if model is None or engine is None or gpu is None:
         found.raise_if_any()
         raise AssertionError("a part without a result has told why")
-    return _assemble(choice, facts, found, model, engine, gpu)
+    return _assemble(asked, facts, found, model, engine, gpu)
 
 
 def _assemble(
-    choice: PlanChoice, facts: Facts, found: Collector, model: ResolvedModel, engine: EngineProfile, gpu: ResolvedGpu
+    asked: PlanRequest, facts: Facts, found: Collector, model: ResolvedModel, engine: EngineProfile, gpu: ResolvedGpu
 ) -> Plan:
-    precision = resolve_precision(choice.precision, model.architecture)
-    assumptions: list[str] = precision_assumptions(choice.precision, precision, model.architecture)
+    precision = resolve_precision(asked.precision, model.architecture)
+    parallelism = Parallelism(**dict(asked.parallelism))
+    assumptions: list[str] = precision_assumptions(asked.precision, precision, model.architecture)
     warnings: list[str] = list(model.architecture.warnings)
     workload = speculative = None
     with found.part():
-        check_parallelism(choice.parallelism, model.architecture)
-    warnings += _format_warnings(choice, precision, found, model, engine, gpu)
+        check_parallelism(parallelism, model.architecture)
+    warnings += _format_warnings(asked, precision, found, model, engine, gpu)
     with found.part():
-        _check_mtp(choice, model)
+        _check_mtp(asked, model)
     with found.part():
-        speculative = _speculative(choice.speculative, assumptions)
-    if choice.workload is not None:
+        speculative = _speculative(asked.speculative, assumptions)
+    if asked.workload is not None:
         with found.part():
             workload = resolve_workload(
-                choice.workload,
+                asked.workload,
                 context_window_tokens=model.context_window_tokens,
                 assumptions=assumptions,
                 warnings=warnings,
             )
     found.raise_if_any()
-    if spans := scale_up_warning(choice.parallelism, gpu):
+    if spans := scale_up_warning(parallelism, gpu):
         warnings.append(spans)
     return Plan(
         model=model,
         gpu=gpu,
         engine=engine,
-        parallelism=choice.parallelism,
+        parallelism=parallelism,
         precision=precision,
-        memory=choice.memory,
+        memory=MemoryOverrides(**dict(asked.memory)),
         workload=workload,
-        batch_sizes=choice.workload.batch_sizes if choice.workload else (),
-        slo=choice.slo,
+        slo=asked.slo,
         speculative=speculative,
         draft_model=_draft_model(speculative, facts),
-        lora=choice.lora,
-        mtp_layers_loaded=choice.mtp_layers_loaded,
-        power=choice.power,
+        lora=Lora(**dict(asked.lora)) if asked.lora else None,
+        mtp_layers_loaded=asked.mtp_layers_loaded,
+        power=asked.power,
         catalog_revision=facts.catalog_revision,
         assumptions=tuple(assumptions),
         warnings=tuple(warnings),
@@ -97,7 +96,7 @@ def _assemble(
 
 
 def _format_warnings(
-    choice: PlanChoice,
+    asked: PlanRequest,
     precision: Precision,
     found: Collector,
     model: ResolvedModel,
@@ -111,7 +110,7 @@ def _format_warnings(
     with found.part():
         check_cache_format(precision.kv_cache, engine)
     warnings += stored_format_warnings(precision, model)
-    return warnings + unused_format_warnings(choice.precision, model.architecture)
+    return warnings + unused_format_warnings(asked.precision, model.architecture)
 
 
 def _provenance(
@@ -128,9 +127,9 @@ def _provenance(
     return facts.derived(key, build)
 
 
-def _check_mtp(choice: PlanChoice, model: ResolvedModel) -> None:
+def _check_mtp(asked: PlanRequest, model: ResolvedModel) -> None:
     has = model.architecture.mtp_layers
-    if choice.mtp_layers_loaded > has:
+    if asked.mtp_layers_loaded > has:
         found = Collector()
         detail = _("The model has %(n)s multi-token prediction layers.") % {"n": has}
         found.add(("mtp_layers_loaded",), "out_of_range", detail)
@@ -147,11 +146,11 @@ def _speculative(given: Speculative | None, assumptions: list[str]) -> Speculati
         found.raise_if_any()
     if given.draft_cost_ratio is None and given.draft_model is None:
         assumptions.append(_("Cost of the draft not given: 0."))
-        return replace(given, draft_cost_ratio=0.0)
+        return given.model_copy(update={"draft_cost_ratio": 0.0})
     return given
 
 
 def _draft_model(speculative: Speculative | None, facts: Facts) -> ResolvedModel | None:
     if speculative is None or speculative.draft_model is None:
         return None
-    return resolve_model(ModelChoice(slug=speculative.draft_model), facts, ("speculative", "draft_model"))
+    return resolve_model(speculative.draft_model, facts, ("speculative", "draft_model"))

@@ -4,8 +4,8 @@ from math import ceil
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.specs import Workload, WorkloadMode
-from estimator.resolvers.choices import WorkloadChoice
+from estimator.engine.specs import WorkloadMode
+from estimator.question.workload import ResolvedWorkload, Workload
 from estimator.resolvers.collect import Collector
 
 _PATH = ("workload",)
@@ -14,9 +14,9 @@ _NEEDS_CONCURRENCY = (WorkloadMode.CLOSED_LOOP, WorkloadMode.STATIC_BATCH, Workl
 
 
 def resolve_workload(
-    choice: WorkloadChoice, *, context_window_tokens: int | None, assumptions: list[str], warnings: list[str]
-) -> Workload:
-    """The workload of the engine.
+    asked: Workload, *, context_window_tokens: int | None, assumptions: list[str], warnings: list[str]
+) -> ResolvedWorkload:
+    """The workload with nothing left open.
 
     Closed loop, static batch and decode step need a concurrency (1 is assumed); open loop needs a rate. A decode step
     may leave the lengths out when it gives context_tokens.
@@ -25,22 +25,18 @@ def resolve_workload(
         ResolutionError: every field that is missing or contradicts the mode.
     """
     found = Collector()
-    _check_lengths(choice, found)
-    _check_load(choice, found)
+    _check_lengths(asked, found)
+    _check_load(asked, found)
     found.raise_if_any()
-    if choice.concurrency is None and not choice.batch_sizes and choice.mode in _NEEDS_CONCURRENCY:
+    if asked.concurrency is None and not asked.batch_sizes and asked.mode in _NEEDS_CONCURRENCY:
         assumptions.append(_("Concurrency not given: 1."))
-    _check_window(choice, context_window_tokens, warnings)
-    return Workload(
-        mode=choice.mode,
-        input_tokens=_first(choice.input_tokens, choice.context_tokens),
-        output_tokens=_first(choice.output_tokens, 1),
-        context_tokens=choice.context_tokens,
-        concurrency=choice.concurrency or 1,
-        requests_per_s=choice.requests_per_s,
-        burstiness_cv=choice.burstiness_cv,
-        prefix_cache_hit_rate=choice.prefix_cache_hit_rate,
-    )
+    _check_window(asked, context_window_tokens, warnings)
+    lengths = {
+        "input_tokens": _first(asked.input_tokens, asked.context_tokens),
+        "output_tokens": _first(asked.output_tokens, 1),
+    }
+    load = {"concurrency": asked.concurrency or 1, "batch_sizes": asked.batch_sizes or []}
+    return ResolvedWorkload.model_construct(**(dict(asked) | lengths | load))
 
 
 def _first(*lengths: float | None) -> float:
@@ -48,29 +44,29 @@ def _first(*lengths: float | None) -> float:
     return next((length for length in lengths if length is not None), 0)
 
 
-def _check_lengths(choice: WorkloadChoice, found: Collector) -> None:
-    if choice.mode is WorkloadMode.DECODE_STEP and choice.context_tokens is not None:
+def _check_lengths(asked: Workload, found: Collector) -> None:
+    if asked.mode is WorkloadMode.DECODE_STEP and asked.context_tokens is not None:
         return
     for name in ("input_tokens", "output_tokens"):
-        if getattr(choice, name) is None:
-            found.add((*_PATH, name), "required", _("This field is required in mode %(mode)s.") % {"mode": choice.mode})
-    if choice.input_tokens == 0 and choice.output_tokens == 0 and not choice.context_tokens:
+        if getattr(asked, name) is None:
+            found.add((*_PATH, name), "required", _("This field is required in mode %(mode)s.") % {"mode": asked.mode})
+    if asked.input_tokens == 0 and asked.output_tokens == 0 and not asked.context_tokens:
         found.add(_PATH, "invalid", _("There is nothing to do: prompt and answer are both of 0 tokens."))
 
 
-def _check_load(choice: WorkloadChoice, found: Collector) -> None:
-    mode = choice.mode
-    if mode is WorkloadMode.OPEN_LOOP and choice.requests_per_s is None:
+def _check_load(asked: Workload, found: Collector) -> None:
+    mode = asked.mode
+    if mode is WorkloadMode.OPEN_LOOP and asked.requests_per_s is None:
         found.add((*_PATH, "requests_per_s"), "required", _("Open loop needs a rate of requests."))
-    if mode is not WorkloadMode.OPEN_LOOP and choice.requests_per_s is not None:
+    if mode is not WorkloadMode.OPEN_LOOP and asked.requests_per_s is not None:
         detail = _("Only open loop takes a rate; mode %(mode)s takes a concurrency.") % {"mode": mode}
         found.add((*_PATH, "requests_per_s"), "not_supported", detail)
-    if mode in _ONE_AT_A_TIME and choice.concurrency not in (None, 1):
+    if mode in _ONE_AT_A_TIME and asked.concurrency not in (None, 1):
         found.add((*_PATH, "concurrency"), "out_of_range", _("A single stream has a concurrency of 1."))
 
 
-def _check_window(choice: WorkloadChoice, window: int | None, warnings: list[str]) -> None:
-    total = max(ceil(choice.input_tokens or 0) + ceil(choice.output_tokens or 0), ceil(choice.context_tokens or 0))
+def _check_window(asked: Workload, window: int | None, warnings: list[str]) -> None:
+    total = max(ceil(asked.input_tokens or 0) + ceil(asked.output_tokens or 0), ceil(asked.context_tokens or 0))
     if window is not None and total > window:
         warnings.append(
             _("Prompt and answer need %(total)s tokens; the model's context window holds %(window)s.")

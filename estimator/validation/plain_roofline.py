@@ -2,8 +2,8 @@
 
 from estimator.engine.forward_pass.roofline import floor_prefill_s, floor_step_s
 from estimator.engine.serving.steady_state import context_tokens
-from estimator.engine.specs import Workload
 from estimator.engine.speed.prepared import PreparedKey
+from estimator.question.workload import ResolvedWorkload
 from estimator.validation.rows import Metric
 
 BANDWIDTH_SHARE, COMPUTE_SHARE = 0.8, 0.5
@@ -11,7 +11,7 @@ _SEQUENCES_AT_MOST = 2048.0
 _MEMORY_SHARE = 0.9
 
 
-def plain_figure(prepared: PreparedKey, workload: Workload, metric: Metric) -> float:
+def plain_figure(prepared: PreparedKey, workload: ResolvedWorkload, metric: Metric) -> float:
     """What a spreadsheet gives: step and prefill by the roofline, the cache in 0.9 of memory less weights.
 
     Args:

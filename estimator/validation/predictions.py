@@ -17,12 +17,13 @@ from estimator.engine.codes import MODE_CODES, Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
 from estimator.engine.memory.replica_cache import grows_with_prompt
-from estimator.engine.specs import EngineProfile, Precision, Workload, WorkloadMode
+from estimator.engine.specs import EngineProfile, Precision, WorkloadMode
 from estimator.engine.speed.bands import model_class
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Rows, Sweep
 from estimator.estimates.memory_fit.load import memory_plan
 from estimator.estimates.throughput.setting import prepared_key
+from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.issues import ResolutionError
 from estimator.validation import shipped
 from estimator.validation.plain_roofline import plain_figure
@@ -111,14 +112,14 @@ def predict(
     return tuple(found), tuple(skipped)
 
 
-def workload_of(row: Measurement) -> Workload:
+def workload_of(row: Measurement) -> ResolvedWorkload:
     """The workload that a request for this row states."""
     inputs = row.input_tokens
     # Rows of serving engines without a prompt (MLC prints the decode rate alone): their protocol's prompt of 8 tokens.
     if not inputs and row.engine != "llama.cpp":
         inputs = _PROMPT_OF_RATE_ROWS
     loaded = row.mode in (WorkloadMode.CLOSED_LOOP, WorkloadMode.STATIC_BATCH)
-    return Workload(
+    return ResolvedWorkload(
         mode=row.mode,
         input_tokens=inputs,
         output_tokens=row.output_tokens,

@@ -5,6 +5,7 @@ and resolves them as a request is resolved.
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from catalog.models import EngineProfile as EngineRow
 from catalog.models import Gpu as GpuRow
 from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
-from estimator.resolvers.choices import GpuChoice, ModelChoice, PlanChoice
+from estimator.question import plan as question
 from estimator.resolvers.engines import resolve_engine
 from estimator.resolvers.facts import StoredFacts
 from estimator.resolvers.gpus import resolve_gpu
@@ -52,14 +53,10 @@ def plan(model: str, gpu_slug: str, engine: str, precision: Precision, paralleli
         ResolutionError: a slug that the data files do not hold, or parts that do not go together.
         EngineError: a figure of the GPU is not known.
     """
-    choice = PlanChoice(
-        model=ModelChoice(slug=model),
-        gpu=GpuChoice(slug=gpu_slug),
-        engine=engine,
-        precision=precision,
-        parallelism=parallelism,
-    )
-    return resolve_plan(choice, facts())
+    formats = question.Precision.model_construct(**asdict(precision))
+    split = question.Parallelism.model_construct(**asdict(parallelism))
+    asked = question.PlanRequest(model=model, gpu=gpu_slug, engine=engine, precision=formats, parallelism=split)
+    return resolve_plan(asked, facts())
 
 
 def gpu(slug: str) -> Gpu:
@@ -68,7 +65,7 @@ def gpu(slug: str) -> Gpu:
     Raises:
         NotShippedError: neither the catalog's file nor the list of other cards holds it.
     """
-    return _resolved(lambda: resolve_gpu(GpuChoice(slug=slug), facts(), ideal=False).spec)
+    return _resolved(lambda: resolve_gpu(slug, facts(), ideal=False).spec)
 
 
 def architecture(slug: str) -> Architecture:
@@ -77,7 +74,7 @@ def architecture(slug: str) -> Architecture:
     Raises:
         NotShippedError: the catalog's file does not hold it.
     """
-    return _resolved(lambda: resolve_model(ModelChoice(slug=slug), facts()).architecture)
+    return _resolved(lambda: resolve_model(slug, facts()).architecture)
 
 
 def profile(slug: str) -> EngineProfile:

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from estimator.engine.specs import WorkloadMode
 from estimator.question.fields import (
     SMALLEST,
     WHOLE,
@@ -19,9 +20,9 @@ from estimator.question.fields import (
     by_key,
     tag,
 )
-from estimator.question.gpu import GpuPart
-from estimator.question.load import LoraPart, ModeName
-from estimator.question.model import ModelPart
+from estimator.question.gpu import GpuRef
+from estimator.question.model import ModelRef
+from estimator.question.workload import Lora
 
 MAX_LIST = 200
 MAX_BATCHES = 4096
@@ -79,8 +80,8 @@ class SweepWorkload(RequestBody):
     name: Annotated[str, Field(min_length=1, max_length=80)] | None = Field(
         default=None, description="A name for the rows; mode and lengths when not given.", examples=["chat"]
     )
-    mode: ModeName = Field(
-        default="closed_loop",
+    mode: WorkloadMode = Field(
+        default=WorkloadMode.CLOSED_LOOP,
         description=(
             "How load is put on the replica: closed_loop, static_batch and decode_step at each batch size; open_loop "
             "at each of requests_per_s; offline with what fits, and single_stream with one request: one row each."
@@ -156,13 +157,13 @@ def _batch_form(value: Any) -> str | None:
 class SweepRequest(RequestBody):
     """What is crossed with what: the rows are all combinations, in this order."""
 
-    models: Annotated[list[ModelPart], Field(min_length=1, max_length=MAX_LIST)] = Field(
+    models: Annotated[list[ModelRef], Field(min_length=1, max_length=MAX_LIST)] = Field(
         description=(
             "Models, as estimates take them; one given by config or figures needs a name, and is kept with the report."
         ),
         examples=[["llama-3.1-8b"]],
     )
-    gpus: Annotated[list[GpuPart], Field(min_length=1, max_length=MAX_LIST)] = Field(
+    gpus: Annotated[list[GpuRef], Field(min_length=1, max_length=MAX_LIST)] = Field(
         description="GPUs, as estimates take them; one given by its figures needs a name, by which it is priced.",
         examples=[["h100-sxm5-80gb"]],
     )
@@ -197,7 +198,7 @@ class SweepRequest(RequestBody):
         ),
     )
     memory: SweepMemory = Field(default=SweepMemory(), description="Overrides of the memory settings of all engines.")
-    lora: LoraPart | None = Field(default=None, description="Adapters held beside each model; none when left out.")
+    lora: Lora | None = Field(default=None, description="Adapters held beside each model; none when left out.")
 
 
 class SloRequest(RequestBody):

@@ -11,8 +11,9 @@ from estimator.engine.memory.suggestions import GpuChoice
 from estimator.engine.model.parameters import parameter_totals
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.reading.reader import read_config
-from estimator.engine.specs import Gpu, Parallelism, Precision, Workload
+from estimator.engine.specs import Gpu, Parallelism, Precision
 from estimator.estimates.memory_fit.compute import estimate_memory
+from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.plan import Plan, ResolvedGpu, ResolvedModel
 from estimator.validation import shipped
 from tests.engine.reading.test_exact_answers import MODELS
@@ -53,7 +54,7 @@ def plan(slug: str, gib: float) -> Plan:
         parallelism=Parallelism(),
         precision=Precision(),
         memory=MemoryOverrides(),
-        workload=Workload(input_tokens=7168, output_tokens=1024, concurrency=32),
+        workload=ResolvedWorkload(input_tokens=7168, output_tokens=1024, concurrency=32),
     )
 
 

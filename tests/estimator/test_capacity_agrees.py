@@ -18,14 +18,15 @@ import pytest
 
 from estimator.engine.codes import Reason
 from estimator.engine.errors import EngineError
-from estimator.engine.options import MemoryOverrides, ServiceLevel
-from estimator.engine.specs import Parallelism, Precision, WorkloadMode
+from estimator.engine.specs import WorkloadMode
 from estimator.estimates.memory_fit.compute import estimate_memory
-from estimator.estimates.sizing.compute import Candidate, Demand, size
+from estimator.estimates.sizing.compute import Candidate, size
+from estimator.estimates.sizing.question import Demand
 from estimator.estimates.sweep.compute import load, snapshot_of
 from estimator.estimates.throughput.compute import estimate_throughput
 from estimator.estimates.throughput.figures import METRICS
-from estimator.resolvers.choices import GpuChoice, ModelChoice, PlanChoice, WorkloadChoice
+from estimator.question.plan import Memory, Parallelism, PlanRequest, Precision
+from estimator.question.workload import Targets, Workload
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.resolve import resolve_plan
 from estimator.validation import shipped
@@ -66,37 +67,42 @@ def drawn(number):
     inputs, outputs = rng.choice(LENGTHS)
     mode = rng.choice(MODES)
     load = {} if mode is WorkloadMode.OFFLINE else {"concurrency": rng.choice((1, 2, 3, 7, 16, 64, 257, 1025, 5000))}
-    limits = MemoryOverrides(
+    limits = Memory(
         utilization=rng.choice((None, None, 0.5, 0.95)),
         max_num_seqs=rng.choice((None, None, None, 8, 4096)),
         max_batched_tokens=rng.choice((None, None, 512)),
         kv_cache_tokens_observed=rng.choice((None,) * 9 + (65_536,)),
     )
-    choice = PlanChoice(
-        model=ModelChoice(slug=rng.choice(sorted(facts.slugs("model")))),
-        gpu=GpuChoice(slug=rng.choice(gpus())),
+    asked = PlanRequest(
+        model=rng.choice(sorted(facts.slugs("model"))),
+        gpu=rng.choice(gpus()),
         engine=rng.choice(sorted(facts.slugs("engine"))),
         precision=Precision(weights=rng.choice(WEIGHTS), kv_cache=rng.choice(CACHES)),
         parallelism=Parallelism(**rng.choice(DEGREES)),
         memory=limits,
-        workload=WorkloadChoice(
+        workload=Workload(
             mode=mode,
             input_tokens=inputs,
             output_tokens=outputs,
             context_tokens=rng.choice((None, None, 8192)),
-            batch_sizes=(1, 40, 3000),
+            batch_sizes=[1, 40, 3000],
             **load,
         ),
     )
     try:
-        return resolve_plan(choice, facts)
+        return resolve_plan(asked, facts)
     except (ResolutionError, EngineError):
         return None
 
 
+def with_load(plan, **load):
+    """The plan under another load."""
+    return replace(plan, workload=plan.workload.model_copy(update=load))
+
+
 def with_length(plan, tokens, concurrency=1):
     """The plan asking for sequences of this many tokens."""
-    return replace(plan, workload=replace(plan.workload, context_tokens=tokens, concurrency=concurrency))
+    return with_load(plan, context_tokens=tokens, concurrency=concurrency)
 
 
 def check(plan):
@@ -107,7 +113,7 @@ def check(plan):
     assert cache.engine_sequences == fit.engine_sequences_limit
     assert fit.feasible is (fit.sequences <= fit.max_sequences)
     assert (fit.verdict == "does_not_fit") is not fit.feasible
-    one = replace(plan, workload=replace(plan.workload, concurrency=1))
+    one = with_load(plan, concurrency=1)
     assert speed.feasible is estimate_memory(one).fit.feasible
     for row in (figures, *speed.rows):
         assert row.full_length_sequences == fit.max_sequences
@@ -175,10 +181,10 @@ def test_sizing_takes_the_same_counts():
         plan = drawn(number)
         if plan is None or plan.engine.kind == "llama_cpp" or plan.workload.context_tokens is not None:
             continue
-        plan = replace(plan, workload=replace(plan.workload, mode=WorkloadMode.CLOSED_LOOP))
+        plan = with_load(plan, mode=WorkloadMode.CLOSED_LOOP)
         speed = estimate_throughput(plan)
         candidate = Candidate(plan=plan, gpu="g", precision="p", tp=plan.parallelism.tp, price=None)
-        option = size(candidate, Demand(concurrency=1), ServiceLevel(), 8)
+        option = size(candidate, Demand(concurrency=1), Targets(), 8)
         if not speed.feasible:
             assert option.served is None
             assert option.reason.startswith("does_not_fit")
@@ -223,13 +229,13 @@ def test_rows_of_a_sweep_say_what_memory_fit_says(batches):
             continue
         inputs, outputs, batch = (int(rows[name][at]) for name in ("input_tokens", "output_tokens", "batch_size"))
         plan = resolve_plan(
-            PlanChoice(
-                model=ModelChoice(slug=text["model"][at]),
-                gpu=GpuChoice(slug=text["gpu"][at]),
+            PlanRequest(
+                model=text["model"][at],
+                gpu=text["gpu"][at],
                 engine=text["engine"][at],
                 precision=Precision(weights="fp8", kv_cache="bf16"),
                 parallelism=Parallelism(**{part[:2]: int(part[2:]) for part in text["parallelism"][at].split("-")}),
-                workload=WorkloadChoice(input_tokens=inputs, output_tokens=outputs, concurrency=batch),
+                workload=Workload(input_tokens=inputs, output_tokens=outputs, concurrency=batch),
             ),
             facts,
         )

@@ -11,6 +11,7 @@ from pydantic import Field
 from estimator.engine.codes import Reason
 from estimator.engine.cost.api import api_cost
 from estimator.engine.cost.self_hosted import Billing, Yield
+from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart
 from estimator.estimates.break_even.compute import BreakEvenResult, Traffic, api_costs, break_even
 from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart, exact
@@ -26,9 +27,9 @@ from estimator.estimates.cost.self_hosted_part import (
 from estimator.estimates.echo import PartlyPlannedAnswer, several_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.throughput.replica import ReplicaSpeed
+from estimator.estimates.unused import Unused, unused_of_a_bill, unused_warnings
 from estimator.question.fields import WHOLE, Currency, Money, RequestBody, Tokens, TokensOrNone
-from estimator.question.load import WorkloadPart
-from estimator.question.unused import Unused, unused_of_a_bill, unused_warnings
+from estimator.question.workload import Workload
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved
 from estimator.resolvers.prices import price_provenance, resolve_price
@@ -180,7 +181,7 @@ def _replica(
     body: BreakEvenRequest, traffic: Traffic, asked: Asked
 ) -> tuple[Machines, Yield | None, ReplicaSpeed | None, list[Resolved]]:
     """The replica at the month's lengths; its prefix cache is taken to find the same share as the API's."""
-    load = body.self_hosted.workload or WorkloadPart(mode="offline")
+    load = body.self_hosted.workload or Workload(mode=WorkloadMode.OFFLINE)
     lengths = {
         "input_tokens": max(traffic.input_tokens, 1),
         "output_tokens": traffic.output_tokens,

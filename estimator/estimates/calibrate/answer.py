@@ -4,14 +4,12 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from estimator.engine.options import MemoryOverrides
-from estimator.engine.specs import Parallelism
 from estimator.estimates.answers import Answer, ResponsePart
 from estimator.question.fields import Name, RequestBody, Tokens
-from estimator.question.gpu import GpuPart, gpu_choice
-from estimator.question.model import ModelPart, model_choice
-from estimator.question.plan import MemoryPart, ParallelismPart, PrecisionPart
-from estimator.resolvers import Facts, Plan, PlanChoice, PrecisionChoice, resolve_plan
+from estimator.question.gpu import GpuRef
+from estimator.question.model import ModelRef
+from estimator.question.plan import Memory, Parallelism, PlanRequest, Precision
+from estimator.resolvers import Facts, Plan, resolve_plan
 
 
 class BenchRunPart(RequestBody):
@@ -33,28 +31,19 @@ class CalibrateRequest(RequestBody):
         description="Slug of the new profile."
     )
     name: Name | None = Field(default=None, description="Name of the new profile; its slug when left out.")
-    model: ModelPart
-    gpu: GpuPart
-    parallelism: ParallelismPart = Field(default=ParallelismPart(), description="How the replica was split over GPUs.")
-    precision: PrecisionPart = Field(default=PrecisionPart(), description="Formats of weights, cache and activations.")
-    memory: MemoryPart = Field(default=MemoryPart(), description="Memory settings of the server.")
+    model: ModelRef
+    gpu: GpuRef
+    parallelism: Parallelism = Field(default=Parallelism(), description="How the replica was split over GPUs.")
+    precision: Precision = Field(default=Precision(), description="Formats of weights, cache and activations.")
+    memory: Memory = Field(default=Memory(), description="Memory settings of the server.")
     runs: Annotated[list[BenchRunPart], Field(min_length=1, max_length=100)] = Field(
         description="Result files, one for each load."
     )
 
     def plan(self, engine: str, facts: Facts) -> Plan:
         """The setting of the runs, resolved."""
-        return resolve_plan(
-            PlanChoice(
-                model=model_choice(self.model),
-                gpu=gpu_choice(self.gpu),
-                engine=engine,
-                parallelism=Parallelism(**dict(self.parallelism)),
-                precision=PrecisionChoice(**dict(self.precision)),
-                memory=MemoryOverrides(**dict(self.memory)),
-            ),
-            facts,
-        )
+        parts = {name: getattr(self, name) for name in ("model", "gpu", "parallelism", "precision", "memory")}
+        return resolve_plan(PlanRequest(engine=engine, **parts), facts)
 
 
 class FitErrorPart(ResponsePart):

@@ -33,8 +33,8 @@ from estimator.estimates.cost.self_hosted_part import (
 from estimator.estimates.echo import PartlyPlannedAnswer, several_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.throughput.replica import ReplicaSpeed
+from estimator.estimates.unused import unused_days, unused_warnings
 from estimator.question.fields import RequestBody
-from estimator.question.unused import unused_days, unused_warnings
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.resolvers.prices import price_provenance, resolve_price

@@ -14,15 +14,16 @@ from estimator.engine.errors import EngineError, MissingFigureError
 from estimator.estimates.cost.price_part import under
 from estimator.estimates.cost.self_hosted import Machines, PowerUse
 from estimator.estimates.throughput.replica import ReplicaSpeed, replica_speed
+from estimator.estimates.unused import Unused, unused_beside_a_rate, unused_by_money, unused_warnings
 from estimator.question.fields import SMALLEST, Count, Currency, Money, OfferSlug, PositiveRate
-from estimator.question.gpu import GpuPart, gpu_choice
-from estimator.question.model import ModelPart
+from estimator.question.gpu import GpuRef
+from estimator.question.model import ModelRef
 from estimator.question.plan import PlanRequest
-from estimator.question.unused import Unused, unused_beside_a_rate, unused_by_money, unused_warnings
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import resolve_gpu
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved
+from estimator.resolvers.resolve import resolve_plan
 
 ValueT = TypeVar("ValueT")
 _BILLING_OF_MARKET = {"on-demand": "on_demand", "spot": "spot", "reserved": "reserved", "serverless": "scale_to_zero"}
@@ -32,10 +33,10 @@ class MachinesPart(PlanRequest):
     """Price of the GPUs, and either their tokens per second or the plan to compute it from."""
 
     # Optional, never null: a union told apart by key cannot be joined with None.
-    model: ModelPart = Field(
+    model: ModelRef = Field(
         default=cast(Any, None), description="Model to serve; together with gpu, engine and workload."
     )
-    gpu: GpuPart = Field(default=cast(Any, None), description="GPU of the replicas.")
+    gpu: GpuRef = Field(default=cast(Any, None), description="GPU of the replicas.")
     price_per_gpu_hour: Money | None = Field(
         default=None, description="Price of one GPU for an hour, exact decimal in `currency`."
     )
@@ -105,7 +106,7 @@ def resolved_plan(part: MachinesPart, facts: Facts) -> Plan | None:
         raise ResolutionError(
             [Issue(path=(name,), code="required", detail=_("Needed to compute the speed.")) for name in missing]
         )
-    return part.plan(facts)
+    return resolve_plan(part, facts)
 
 
 def speed_and_yield(part: MachinesPart, plan: Plan | None) -> tuple[ReplicaSpeed | None, Yield | None, int]:
@@ -245,12 +246,13 @@ def power_use(part: MachinesPart, plan: Plan | None, facts: Facts) -> PowerUse |
     if part.gpu is None:
         detail = _("Needed for its power: without a GPU no electricity can be counted.")
         raise ResolutionError([Issue(path=("gpu",), code="required", detail=detail)])
-    gpu = plan.gpu if plan is not None else resolve_gpu(gpu_choice(part.gpu), facts, ideal=False)
+    gpu = plan.gpu if plan is not None else resolve_gpu(part.gpu, facts, ideal=False)
     tdp_w = gpu.facts.get("tdp_w")
     if not tdp_w:
         raise MissingFigureError(_("The power of this GPU is not known."), field="gpu")
-    power = part.power.power()
-    return PowerUse(tdp_w=float(tdp_w), pue=power.pue, price_per_kwh=power.price_per_kwh, currency=power.currency)
+    power = part.power
+    price = Decimal(power.price_per_kwh)
+    return PowerUse(tdp_w=float(tdp_w), pue=power.pue, price_per_kwh=price, currency=power.currency)
 
 
 def allocation_of(part: SelfHostedPart) -> Allocation:

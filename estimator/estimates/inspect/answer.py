@@ -10,8 +10,7 @@ from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.inspect.compute import GroupFigures, ModelFigures, inspect_config
 from estimator.estimates.memory_fit.answer import ParameterCounts
 from estimator.question.fields import Name, RequestBody
-from estimator.question.plan import PrecisionPart
-from estimator.resolvers import PrecisionChoice
+from estimator.question.plan import Precision
 from estimator.resolvers.plan import Resolved
 
 
@@ -20,7 +19,7 @@ class InspectRequest(RequestBody):
 
     config: dict[str, JsonValue] = Field(description="The Hugging Face config.json as an object; read, never executed.")
     name: Name | None = Field(default=None, description="Name to echo.")
-    precision: PrecisionPart | None = Field(
+    precision: Precision | None = Field(
         default=None, description="Formats; the config's own quantisation, else bf16, when left out."
     )
     generic: bool = Field(
@@ -145,8 +144,7 @@ class InspectAnswer(Answer):
 
 def answer_inspect(body: InspectRequest, asked: Asked) -> InspectAnswer:
     """The answer to a request."""
-    precision = PrecisionChoice(**body.precision.model_dump()) if body.precision else None
-    figures = inspect_config(body.config, precision=precision, generic=body.generic)
+    figures = inspect_config(body.config, precision=body.precision, generic=body.generic)
     return inspect_answer(figures, name=body.name, revision=asked.facts.catalog_revision, explain=asked.explain)
 
 

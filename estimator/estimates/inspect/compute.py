@@ -22,7 +22,7 @@ from estimator.engine.model.parameters import ParameterTotals, layer_parameters,
 from estimator.engine.model.spec import Architecture, LayerGroup
 from estimator.engine.reading.reader import read_config
 from estimator.engine.specs import Parallelism, Precision
-from estimator.resolvers.choices import PrecisionChoice
+from estimator.question import plan as question
 from estimator.resolvers.precisions import resolve_precision
 
 _CONFIG = "config.json of the request"
@@ -90,7 +90,7 @@ class ModelFigures:
 
 
 def inspect_config(
-    config: Mapping[str, Any], *, precision: PrecisionChoice | Precision | None = None, generic: bool = False
+    config: Mapping[str, Any], *, precision: question.Precision | None = None, generic: bool = False
 ) -> ModelFigures:
     """Read a config and count.
 
@@ -110,7 +110,7 @@ def inspect_config(
     except UnknownArchitectureError as error:
         error.field = "config.model_type"
         raise
-    formats = resolve_precision(precision or PrecisionChoice(), architecture)
+    formats = resolve_precision(precision or question.Precision(), architecture)
     weights = rank_weights(fold(architecture), formats, Parallelism())
     stored = own_weight_format(architecture) or architecture.native_dtype
     files = rank_weights(fold(architecture), Precision(weights=stored), Parallelism())

@@ -15,10 +15,11 @@ from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memo
 from estimator.estimates.memory_fit.launch import launch_hint
 from estimator.estimates.memory_fit.load import DEFAULT_TOKENS
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_notes, memory_warnings
+from estimator.estimates.unused import unused_by_memory, unused_warnings
 from estimator.question.plan import PlanRequest
-from estimator.question.unused import unused_by_memory, unused_warnings
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.plan import Plan
+from estimator.resolvers.resolve import resolve_plan
 
 
 class MemoryFitRequest(PlanRequest):
@@ -164,7 +165,7 @@ class MemoryFitAnswer(PlanAnswer):
 
 def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
     """The answer to a request."""
-    plan = body.plan(asked.facts)
+    plan = resolve_plan(body, asked.facts)
     estimate = estimate_memory(plan, gpus=gpu_choices(plan, asked.facts))
     fit = estimate.fit
     steps = estimate.explain() if asked.explain else []

@@ -20,8 +20,8 @@ from estimator.estimates.prompt_cache.explain import cache_steps
 from estimator.estimates.prompt_cache.figures import cache_figures
 from estimator.estimates.prompt_cache.parts import PromptCacheAnswer
 from estimator.estimates.prompt_cache.prefix_part import PrefixReusePart, reuse_answer
+from estimator.estimates.unused import Unused, unused_of_a_bill, unused_warnings
 from estimator.question.fields import SMALLEST, WHOLE, Money, RequestBody, Tokens, TokensOrNone, tag
-from estimator.question.unused import Unused, unused_of_a_bill, unused_warnings
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.resolvers.prices import price_provenance, resolve_policy, resolve_price

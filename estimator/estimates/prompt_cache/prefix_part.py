@@ -7,14 +7,16 @@ from pydantic import Field
 
 from estimator.engine.explain import Step
 from estimator.engine.prompt_cache.saving import Prompt
+from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart
 from estimator.estimates.endpoint import Asked
 from estimator.estimates.prompt_cache.prefix_reuse import PrefixGain, prefix_gain
+from estimator.estimates.unused import Unused, unused_load, unused_warnings
 from estimator.question.fields import PositiveShare
-from estimator.question.load import WorkloadPart
 from estimator.question.plan import PlanRequest
-from estimator.question.unused import Unused, unused_load, unused_warnings
+from estimator.question.workload import Workload
 from estimator.resolvers.plan import Resolved
+from estimator.resolvers.resolve import resolve_plan
 
 BLOCK_TOKENS = 16
 
@@ -51,9 +53,9 @@ def reuse_answer(
     part: PrefixReusePart, prompt: Prompt, variable_part_first: bool, asked: Asked
 ) -> tuple[PrefixReuse, list[Resolved], list[Step]]:
     """The gain, what it rests on and its working."""
-    load = part.workload or WorkloadPart(mode="single_stream")
+    load = part.workload or Workload(mode=WorkloadMode.SINGLE_STREAM)
     lengths = {"input_tokens": max(prompt.prompt_tokens, 1), "output_tokens": max(prompt.output_tokens, 1)}
-    plan = part.model_copy(update={"workload": load.model_copy(update=lengths)}).plan(asked.facts)
+    plan = resolve_plan(part.model_copy(update={"workload": load.model_copy(update=lengths)}), asked.facts)
     cached = 0 if variable_part_first else prompt.prefix_tokens // BLOCK_TOKENS * BLOCK_TOKENS
     gain = prefix_gain(plan, cached_tokens=cached, hit_rate=part.hit_rate if cached else 0.0)
     notes = Resolved(

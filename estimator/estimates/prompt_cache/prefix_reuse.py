@@ -60,7 +60,7 @@ def prefix_gain(plan: Plan, *, cached_tokens: int, hit_rate: float) -> PrefixGai
     share = min(cached_tokens, workload.input_tokens - 1) / workload.input_tokens
 
     def at(rate: float) -> ReplicaSpeed:
-        return replica_speed(replace(plan, workload=replace(workload, prefix_cache_hit_rate=rate)))
+        return replica_speed(replace(plan, workload=workload.model_copy(update={"prefix_cache_hit_rate": rate})))
 
     return PrefixGain(
         cached_tokens=cached_tokens,

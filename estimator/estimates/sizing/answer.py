@@ -10,24 +10,24 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from estimator.engine.explain import Step
-from estimator.engine.options import TARGETS, MemoryOverrides, ServiceLevel
+from estimator.engine.options import TARGETS
 from estimator.engine.sizing import Objective
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import common_parts
 from estimator.estimates.endpoint import Asked, Endpoint
-from estimator.estimates.sizing.compute import Demand, Option, ranked, size
+from estimator.estimates.sizing.compute import Option, ranked, size
 from estimator.estimates.sizing.echo import SizingInputs
 from estimator.estimates.sizing.nearest import Budget, Neighbourhood, binds, nearest_candidate
 from estimator.estimates.sizing.parts import SizingAnswer, nearest_part, option_part, rejected_part
+from estimator.estimates.sizing.question import Demand
 from estimator.estimates.throughput.setting import workload_of
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
-from estimator.question.fields import SMALLEST, Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
+from estimator.question.fields import Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
 from estimator.question.formats import CacheFormatName, WeightFormatName
-from estimator.question.load import SloPart, WorkloadPart
-from estimator.question.model import ModelPart, model_choice
-from estimator.question.plan import Degree, MemoryPart
+from estimator.question.model import ModelRef
+from estimator.question.plan import DEFAULT_ENGINE, Degree, Memory, PlanRequest, Precision
+from estimator.question.workload import Targets, Workload
 from estimator.resolvers.candidates import Candidates, Wanted, resolve_candidates
-from estimator.resolvers.choices import DEFAULT_ENGINE, GpuChoice, PlanChoice, PrecisionChoice, WorkloadChoice
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_price
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -48,32 +48,6 @@ def _weight_format(value: str) -> str:
 
 # Checked by hand: a second field of the same choices would make the schema name them twice.
 WeightFormat = Annotated[str, Field(max_length=20), AfterValidator(_weight_format)]
-
-
-class DemandPart(RequestBody):
-    """What has to be served: a concurrency, users with a think time, or a peak rate."""
-
-    concurrency: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
-        default=None, description="Requests in flight at the peak, count."
-    )
-    users: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
-        default=None, description="Users at the peak, count."
-    )
-    think_time_s: Annotated[float, Field(ge=0, le=1e7)] = Field(
-        default=0.0, description="A user's pause between an answer and the next request, seconds."
-    )
-    requests_per_s_peak: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
-        default=None, description="Arrivals at the peak, requests/s."
-    )
-    requests_per_s_mean: Annotated[float, Field(ge=SMALLEST, le=1e9)] | None = Field(
-        default=None, description="Mean arrivals, requests/s; answers the replicas a mean hour needs."
-    )
-    burstiness_cv: Annotated[float, Field(ge=0, le=100)] = Field(
-        default=1.0, description="Coefficient of variation of the times between arrivals; 1 is Poisson."
-    )
-    headroom: Annotated[float, Field(ge=0, le=10)] = Field(
-        default=0.0, description="Share added to the demand: 0.2 sizes for 20 % more."
-    )
 
 
 class CandidatesPart(RequestBody):
@@ -111,18 +85,18 @@ class BudgetPart(RequestBody):
 class SizingRequest(RequestBody):
     """Model, lengths, demand, candidates and targets."""
 
-    model: ModelPart
+    model: ModelRef
     engine: EngineSlug = Field(default=DEFAULT_ENGINE, description="Engine profile of the replicas.")
-    workload: WorkloadPart = Field(
+    workload: Workload = Field(
         description=(
             "Lengths of a request. The load is that of `demand`: a mode, concurrency, rate or variation that says "
             "another one is refused."
         )
     )
-    demand: DemandPart
+    demand: Demand
     candidates: CandidatesPart
-    memory: MemoryPart = Field(default=MemoryPart(), description="Overrides of the profile's memory settings.")
-    slo: SloPart | None = Field(default=None, description="Targets of a request; none when left out.")
+    memory: Memory = Field(default=Memory(), description="Overrides of the profile's memory settings.")
+    slo: Targets | None = Field(default=None, description="Targets of a request; none when left out.")
     objective: Literal["min_gpus", "min_cost", "max_goodput_per_gpu"] = Field(
         default="min_gpus", description="What the first option has: fewest GPUs, lowest bill, or most per GPU."
     )
@@ -140,7 +114,7 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
         ResolutionError: Not exactly one demand, too many candidates, or a model that cannot be resolved.
     """
     demand = _demand(body)
-    slo = (body.slo or SloPart()).service_level()
+    slo = body.slo or Targets()
     budget = _budget(body.budget)
     prices = _prices(body, asked)
     base = _base(body)
@@ -189,7 +163,7 @@ def _demand(body: SizingRequest) -> Demand:
     if part.burstiness_cv != 1 and peak is None:
         detail = _("Only a rate of arrivals is bursty: give requests_per_s_peak.")
         raise ResolutionError([Issue(path=("demand", "burstiness_cv"), code="not_supported", detail=detail)])
-    return Demand(**dict(part))
+    return part
 
 
 def _budget(part: BudgetPart | None) -> Budget:
@@ -202,19 +176,19 @@ def _budget(part: BudgetPart | None) -> Budget:
     return Budget(gpus=part.gpus, cost_per_month=limit, currency=part.currency)
 
 
-def _base(body: SizingRequest) -> PlanChoice:
+def _base(body: SizingRequest) -> PlanRequest:
     """What all candidates share; each puts its own GPU, weights and degree in."""
-    return PlanChoice(
-        model=model_choice(body.model),
-        gpu=GpuChoice(slug=body.candidates.gpus[0]),
+    return PlanRequest(
+        model=body.model,
+        gpu=body.candidates.gpus[0],
         engine=body.engine,
-        precision=PrecisionChoice(kv_cache=body.candidates.kv_cache),
-        memory=MemoryOverrides(**dict(body.memory)),
+        precision=Precision(kv_cache=body.candidates.kv_cache),
+        memory=body.memory,
         workload=_lengths(body),
     )
 
 
-def _lengths(body: SizingRequest) -> WorkloadChoice:
+def _lengths(body: SizingRequest) -> Workload:
     """The lengths of a request; the load is that of `demand`, and a workload that says another one is refused.
 
     Raises:
@@ -224,7 +198,7 @@ def _lengths(body: SizingRequest) -> WorkloadChoice:
     open_loop = demand.requests_per_s_peak is not None
     mode = WorkloadMode.OPEN_LOOP if open_loop else WorkloadMode.CLOSED_LOOP
     said = {
-        "mode": (given.mode, mode.value, "closed_loop"),
+        "mode": (given.mode, mode, WorkloadMode.CLOSED_LOOP),
         "concurrency": (given.concurrency, demand.concurrency, None),
         "requests_per_s": (given.requests_per_s, demand.requests_per_s_peak, None),
         "burstiness_cv": (given.burstiness_cv, demand.burstiness_cv, 1.0),
@@ -235,10 +209,8 @@ def _lengths(body: SizingRequest) -> WorkloadChoice:
             detail = _("The load of a sizing is that of demand: say it there, or leave it out.")
             found.add(("workload", name), "not_supported", detail)
     found.raise_if_any()
-    lengths = given.choice()
-    return replace(
-        lengths, mode=WorkloadMode.CLOSED_LOOP, concurrency=1, requests_per_s=None, burstiness_cv=1.0, batch_sizes=()
-    )
+    lengths = ("input_tokens", "output_tokens", "context_tokens", "prefix_cache_hit_rate")
+    return Workload(concurrency=1, **{name: getattr(given, name) for name in lengths})
 
 
 def _wanted(body: SizingRequest) -> list[Wanted]:
@@ -270,7 +242,7 @@ def _prices(body: SizingRequest, asked: Asked) -> dict[str, GpuPrice | None]:
     return prices
 
 
-def _around(body: SizingRequest, base: PlanChoice) -> Neighbourhood:
+def _around(body: SizingRequest, base: PlanRequest) -> Neighbourhood:
     choice = body.candidates
     return Neighbourhood(
         base=base,
@@ -282,7 +254,7 @@ def _around(body: SizingRequest, base: PlanChoice) -> Neighbourhood:
 
 
 def _about(
-    body: SizingRequest, candidates: Candidates, slo: ServiceLevel, prices: Mapping[str, GpuPrice | None]
+    body: SizingRequest, candidates: Candidates, slo: Targets, prices: Mapping[str, GpuPrice | None]
 ) -> Resolved:
     plans = [candidate.plan for candidate in candidates.found]
     assumptions = [text for plan in plans for text in plan.assumptions]

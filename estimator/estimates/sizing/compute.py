@@ -5,56 +5,16 @@ from decimal import Decimal, localcontext
 
 from estimator.engine.cost import money
 from estimator.engine.cost.self_hosted import HOURS_PER_MONTH
-from estimator.engine.errors import EngineError, InvalidInputError
-from estimator.engine.options import ServiceLevel
+from estimator.engine.errors import EngineError
 from estimator.engine.sizing import Capacity, Fleet, Objective, fleet, replicas_for
-from estimator.estimates.throughput.capacity import Load, ReplicaCapacity, replica_capacity
+from estimator.estimates.sizing.question import Demand
+from estimator.estimates.throughput.capacity import ReplicaCapacity, replica_capacity
 from estimator.estimates.throughput.setting import prepared_key, workload_of
+from estimator.question.workload import Targets
 from estimator.resolvers.candidates import Candidate
 from estimator.resolvers.gpu_prices import GpuPrice
 
 CROSSES_NODE = "tensor_parallel_crosses_node"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """Exactly one of a concurrency, users with a think time, or a peak rate; `headroom` is added as a share of it."""
-
-    concurrency: float | None = None
-    users: float | None = None
-    think_time_s: float = 0.0
-    requests_per_s_peak: float | None = None
-    requests_per_s_mean: float | None = None
-    burstiness_cv: float = 1.0
-    headroom: float = 0.0
-
-    @property
-    def wanted(self) -> float:
-        """The demand in its own unit, without headroom."""
-        found = next((v for v in (self.concurrency, self.users, self.requests_per_s_peak) if v is not None), None)
-        if found is None:
-            raise InvalidInputError("a demand is a concurrency, users or a peak rate", field="demand")
-        return found
-
-    @property
-    def load(self) -> Load:
-        """How it loads a replica."""
-        return Load(
-            think_time_s=None if self.users is None else self.think_time_s,
-            arrivals_cv=None if self.requests_per_s_peak is None else self.burstiness_cv,
-        )
-
-    def scaled(self, value: float) -> float:
-        """A demand with its headroom."""
-        return value * (1 + self.headroom)
-
-    def carried_by(self, capacity: Capacity) -> float:
-        """What one replica carries in the unit of the demand."""
-        if self.concurrency is not None:
-            return float(capacity.concurrency)
-        if self.users is not None:
-            return capacity.users or float(capacity.concurrency)
-        return capacity.requests_per_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +45,7 @@ class Option:
     reason: str | None
 
 
-def size(candidate: Candidate, demand: Demand, slo: ServiceLevel, gpus_per_node: int) -> Option:
+def size(candidate: Candidate, demand: Demand, slo: Targets, gpus_per_node: int) -> Option:
     """Size one candidate; a plan the engine cannot evaluate is an option that serves nothing, with its reason."""
     plan = candidate.plan
     try:

@@ -5,30 +5,22 @@ from typing import Any
 from pydantic import Field
 
 from estimator.engine.specs import WorkloadMode
-from estimator.estimates.answers import Amount, MeanTokensEcho, ResponsePart
-from estimator.estimates.echo import EngineEcho, MemoryEcho, ModelEcho, SloEcho
+from estimator.estimates.answers import Amount, ResponsePart
+from estimator.estimates.echo import EngineEcho, ModelEcho, memory_echo, targets_echo
+from estimator.estimates.sizing.question import Demand
+from estimator.question.fields import MeanTokens
+from estimator.question.plan import Memory
+from estimator.question.workload import Targets
 from estimator.resolvers.plan import Plan
 
 
 class SizingLengthsEcho(ResponsePart):
     """Lengths of a request that were taken; the load is that of the demand."""
 
-    input_tokens: MeanTokensEcho = Field(description="Mean prompt of a request, tokens.")
-    output_tokens: MeanTokensEcho = Field(description="Mean answer of a request, tokens.")
-    context_tokens: MeanTokensEcho | None = Field(description="Cache length asked for, tokens; null: from the lengths.")
+    input_tokens: MeanTokens = Field(description="Mean prompt of a request, tokens.")
+    output_tokens: MeanTokens = Field(description="Mean answer of a request, tokens.")
+    context_tokens: MeanTokens | None = Field(description="Cache length asked for, tokens; null: from the lengths.")
     prefix_cache_hit_rate: float = Field(description="Share of prompt tokens found in the prefix cache.")
-
-
-class DemandEcho(ResponsePart):
-    """What has to be served."""
-
-    concurrency: float | None = Field(description="Requests in flight at the peak, count.")
-    users: float | None = Field(description="Users at the peak, count.")
-    think_time_s: float = Field(description="A user's pause between an answer and the next request, seconds.")
-    requests_per_s_peak: float | None = Field(description="Arrivals at the peak, requests/s.")
-    requests_per_s_mean: float | None = Field(description="Mean arrivals, requests/s.")
-    burstiness_cv: float = Field(description="Coefficient of variation of the times between arrivals.")
-    headroom: float = Field(description="Share added to the demand.")
 
 
 class CandidatesEcho(ResponsePart):
@@ -62,11 +54,11 @@ class SizingInputs(ResponsePart):
 
     model: ModelEcho | None = Field(description="The model; null where no candidate could be planned.")
     engine: EngineEcho | None = Field(description="The engine profile; null where no candidate could be planned.")
-    memory: MemoryEcho = Field(description="Overrides of the profile's memory settings; null: the profile's own.")
+    memory: Memory = Field(description="Overrides of the profile's memory settings; null: the profile's own.")
     workload: SizingLengthsEcho | None = Field(description="Lengths; null where no candidate could be planned.")
-    demand: DemandEcho
+    demand: Demand
     candidates: CandidatesEcho
-    slo: SloEcho | None = Field(description="Targets; null where none were given.")
+    slo: Targets | None = Field(description="Targets; null where none were given.")
     objective: str = Field(description="What the options are ranked by.")
     gpus_per_node: int = Field(description="GPUs of one machine, count.")
     budget: SizingBudgetEcho | None = Field(description="Limits; null where none were given.")
@@ -82,11 +74,11 @@ class SizingInputs(ResponsePart):
         return cls(
             model=None if plan is None else ModelEcho.of(plan.model),
             engine=None if plan is None else EngineEcho.model_validate(plan.engine),
-            memory=MemoryEcho.model_validate(body.memory) if plan is None else MemoryEcho.of(plan.memory, plan.engine),
+            memory=body.memory if plan is None else memory_echo(plan),
             workload=None if plan is None or plan.workload is None else SizingLengthsEcho.model_validate(plan.workload),
-            demand=DemandEcho.model_validate(body.demand),
+            demand=body.demand,
             candidates=CandidatesEcho.of(body.candidates, plan),
-            slo=None if body.slo is None else SloEcho.of(body.slo.service_level(), _mode(body)),
+            slo=targets_echo(body.slo, _mode(body)),
             objective=body.objective,
             gpus_per_node=body.gpus_per_node,
             budget=None if body.budget is None else SizingBudgetEcho.model_validate(body.budget),

@@ -7,13 +7,15 @@ from itertools import islice
 
 from estimator.engine.codes import Reason
 from estimator.engine.errors import EngineError
-from estimator.engine.options import TARGETS, ServiceLevel
+from estimator.engine.options import TARGETS
 from estimator.engine.speed.sweep import Sweep
-from estimator.estimates.sizing.compute import CROSSES_NODE, Demand, Option, size
+from estimator.estimates.sizing.compute import CROSSES_NODE, Option, size
+from estimator.estimates.sizing.question import Demand
 from estimator.estimates.throughput.capacity import admitted
 from estimator.estimates.throughput.setting import prepared_key, workload_of
+from estimator.question.plan import PlanRequest
+from estimator.question.workload import Targets
 from estimator.resolvers.candidates import Candidate, resolve_candidate
-from estimator.resolvers.choices import PlanChoice
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import ResolutionError
 
@@ -77,13 +79,13 @@ class Nearest:
 
 
 def nearest_candidate(
-    sized: list[Option], asked: "Neighbourhood", demand: Demand, slo: ServiceLevel, facts: Facts
+    sized: list[Option], asked: "Neighbourhood", demand: Demand, slo: Targets, facts: Facts
 ) -> Nearest | None:
     """The targets that one of the candidates would meet, else the candidate beside them that holds a request."""
     return nearest_targets(sized, slo) or nearest_memory(asked, demand, slo, facts)
 
 
-def nearest_targets(options: list[Option], slo: ServiceLevel) -> Nearest | None:
+def nearest_targets(options: list[Option], slo: Targets) -> Nearest | None:
     """The candidate that misses the targets by the least factor under the lightest load; None when none runs at all."""
     running = [(option, _missed(option, slo)) for option in options if option.replica is not None]
     running = [(option, missed) for option, missed in running if missed]
@@ -93,7 +95,7 @@ def nearest_targets(options: list[Option], slo: ServiceLevel) -> Nearest | None:
     return Nearest(candidate=best.candidate, what="slo", missed_s=missed)
 
 
-def _missed(option: Option, slo: ServiceLevel) -> dict[str, float]:
+def _missed(option: Option, slo: Targets) -> dict[str, float]:
     """Best times of an option that are above their target, by target."""
     best = option.replica.best_s if option.replica is not None else {}
     pairs = ((name, best.get(name), getattr(slo, name)) for name in TARGETS)
@@ -104,14 +106,14 @@ def _missed(option: Option, slo: ServiceLevel) -> dict[str, float]:
 class Neighbourhood:
     """What was asked for, to look beside it."""
 
-    base: PlanChoice
+    base: PlanRequest
     gpus: tuple[str, ...]
     precisions: tuple[str | None, ...]
     tp: tuple[int, ...]
     gpus_per_node: int
 
 
-def nearest_memory(asked: Neighbourhood, demand: Demand, slo: ServiceLevel, facts: Facts) -> Nearest | None:
+def nearest_memory(asked: Neighbourhood, demand: Demand, slo: Targets, facts: Facts) -> Nearest | None:
     """The candidate nearest to those asked for that holds one request: the fewest parts changed, then the fewest GPUs.
 
     Degrees first, then smaller weights, then other GPUs of the same makers, then several of them; at last more GPUs
@@ -163,7 +165,7 @@ def _neighbours(gpus: Names, facts: Facts) -> Names:
     return _by_memory(tuple(row["slug"] for row in near if row["slug"] not in gpus), facts)
 
 
-def _held(base: PlanChoice, facts: Facts, gpus: Names, precisions: Formats, degrees: list[int]) -> list[Candidate]:
+def _held(base: PlanRequest, facts: Facts, gpus: Names, precisions: Formats, degrees: list[int]) -> list[Candidate]:
     """Some candidates that hold a request and whose speed is known, of the smallest degree at which there are any.
 
     When the GPUs with most memory do not hold it no other does, and they are not tried.
@@ -172,7 +174,7 @@ def _held(base: PlanChoice, facts: Facts, gpus: Names, precisions: Formats, degr
     def holding(gpu: str, precision: str | None, tp: int) -> Candidate | None:
         try:
             candidate = resolve_candidate(base, facts, gpu=gpu, precision=precision, tp=tp)
-            if tp > max(candidate.plan.gpu.spec.scale_up_gpus, 1) and gpu != base.gpu.slug:
+            if tp > max(candidate.plan.gpu.spec.scale_up_gpus, 1) and gpu != base.gpu:
                 return None
             prepared = prepared_key(candidate.plan)
         except (ResolutionError, EngineError):

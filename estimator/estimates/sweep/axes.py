@@ -13,15 +13,15 @@ from estimator.engine.specs import Parallelism, Precision
 from estimator.estimates.sweep.entries import (
     Entry,
     SweepEngine,
-    gpu_choice,
+    gpu_asked,
     label_of,
-    model_choice,
+    model_asked,
     name_faults,
     refuse_twice,
     resolve_sweep_engine,
 )
 from estimator.estimates.sweep.loads import SweepWorkload, check_window, load_faults, workload_of
-from estimator.resolvers.choices import PrecisionChoice
+from estimator.question import plan as question
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import resolve_gpu
 from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode, ResolutionError
@@ -54,7 +54,7 @@ COLUMN_OF_AXIS = {
 class SweepPrecision:
     """Formats of one precision; `cache_stated`: the format of the KV cache was given, not taken for granted."""
 
-    choice: PrecisionChoice
+    choice: question.Precision
     cache_stated: bool
 
     def of(self, model: ResolvedModel) -> Precision:
@@ -120,7 +120,7 @@ def resolve_axes(sweep: Mapping[str, Any], facts: Facts) -> Axes:
     """
     issues = [*name_faults(sweep, facts), *load_faults(sweep["workloads"], sweep.get("batch_sizes"))]
     models = [
-        _part(issues, lambda e=entry: resolve_model(model_choice(e), facts, ()), ("models", number))
+        _part(issues, lambda e=entry: resolve_model(model_asked(e), facts, ()), ("models", number))
         for number, entry in enumerate(sweep["models"])
     ]
     shared = sweep.get("memory") or {}
@@ -202,7 +202,8 @@ def warnings_of(axes: Axes) -> Iterator[str]:
 
 def _precision(given: Mapping[str, Any]) -> SweepPrecision:
     stated = {name: value for name, value in given.items() if value is not None}
-    return SweepPrecision(choice=PrecisionChoice(**stated), cache_stated="kv_cache" in stated)
+    asked = question.Precision.model_validate(stated, strict=False)
+    return SweepPrecision(choice=asked, cache_stated="kv_cache" in stated)
 
 
 def precision_label(precision: SweepPrecision, models: Sequence[ResolvedModel]) -> str:
@@ -232,7 +233,7 @@ def _part(issues: list[Issue], resolve: Any, path: Path) -> Any:
 
 def _gpus(entries: Sequence[Entry], facts: Facts, issues: list[Issue], *, ideal: bool) -> list[Any]:
     return [
-        _part(issues, lambda e=entry: resolve_gpu(gpu_choice(e), facts, ideal=ideal, path=()), ("gpus", number))
+        _part(issues, lambda e=entry: resolve_gpu(gpu_asked(e), facts, ideal=ideal, path=()), ("gpus", number))
         for number, entry in enumerate(entries)
     ]
 

@@ -11,9 +11,11 @@ from django.utils.translation import gettext as _
 
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile
-from estimator.resolvers.choices import GpuChoice, GpuShape, ModelChoice, ModelOverride, ModelShape
+from estimator.question.fields import Kind
+from estimator.question.gpu import GpuFigures
+from estimator.question.model import ConfigModel, OverriddenModel, ShapeModel
 from estimator.resolvers.engines import resolve_engine
-from estimator.resolvers.facts import Facts, Kind
+from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 
 Entry = str | Mapping[str, Any]
@@ -54,22 +56,17 @@ def _figure(value: float) -> str:
     return f"{int(value)}" if float(value).is_integer() else f"{float(value)!r}"
 
 
-def model_choice(entry: Entry) -> ModelChoice:
+def model_asked(entry: Entry) -> str | OverriddenModel | ConfigModel | ShapeModel:
     """A model of a sweep as the resolver takes it."""
     if isinstance(entry, str):
-        return ModelChoice(slug=entry)
-    if slug := entry.get("slug"):
-        override = ModelOverride(**(entry.get("override") or {}))
-        return ModelChoice(slug=slug, override=override if override != ModelOverride() else None)
-    if "config" in entry:
-        return ModelChoice(config=entry["config"], name=entry.get("name"))
-    figures = {name: value for name, value in entry.items() if name != "name"}
-    return ModelChoice(shape=ModelShape(**figures), name=entry.get("name"))
+        return entry
+    noun = OverriddenModel if "slug" in entry else ConfigModel if "config" in entry else ShapeModel
+    return noun.model_validate(entry, strict=False)
 
 
-def gpu_choice(entry: Entry) -> GpuChoice:
+def gpu_asked(entry: Entry) -> str | GpuFigures:
     """A GPU of a sweep as the resolver takes it."""
-    return GpuChoice(slug=entry) if isinstance(entry, str) else GpuChoice(shape=GpuShape(**entry))
+    return entry if isinstance(entry, str) else GpuFigures.model_validate(entry, strict=False)
 
 
 def resolve_sweep_engine(entry: Entry, facts: Facts, shared: Mapping[str, Any]) -> SweepEngine:

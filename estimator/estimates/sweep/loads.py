@@ -8,7 +8,8 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.specs import WorkloadMode
+from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.issues import Issue, IssueCode, ResolutionError
 from estimator.resolvers.plan import ResolvedModel
 
@@ -40,9 +41,9 @@ class SweepWorkload:
         """Length that a sequence reaches, tokens."""
         return self.context_tokens or self.input_tokens + self.output_tokens
 
-    def asked(self) -> Workload:
+    def asked(self) -> ResolvedWorkload:
         """The workload as an estimate takes it, at a load of one."""
-        return Workload(
+        return ResolvedWorkload(
             mode=self.mode,
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,

@@ -34,9 +34,10 @@ from estimator.estimates.throughput.parts import (
     ThroughputAnswer,
 )
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
+from estimator.estimates.unused import Unused, unused_load, unused_warnings
 from estimator.question.plan import PlanRequest
-from estimator.question.unused import Unused, unused_load, unused_warnings
 from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.resolve import resolve_plan
 
 
 class ThroughputRequest(PlanRequest):
@@ -51,7 +52,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
     """
     if body.workload is None:
         raise ResolutionError([Issue(path=("workload",), code="required", detail=_("This field is required."))])
-    plan = body.plan(asked.facts)
+    plan = resolve_plan(body, asked.facts)
     stated = "kv_cache" in body.precision.model_fields_set and body.memory.utilization is not None
     result = estimate_throughput(plan, kv_settings_assumed=not stated)
     figures = result.figures

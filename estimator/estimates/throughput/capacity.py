@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimator.engine.codes import Reason
-from estimator.engine.options import TARGETS, BandSide, ServiceLevel
+from estimator.engine.options import TARGETS, BandSide
 from estimator.engine.sizing import Capacity, Constraint, largest_load
-from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.figures import figures_at
 from estimator.estimates.throughput.setting import rows_of
 from estimator.estimates.throughput.targets import Floats, binding_targets, targets_met, times_of
+from estimator.question.workload import ResolvedWorkload, Targets
 
 GRID = 96
 # So few arrivals that nobody waits.
@@ -46,7 +47,7 @@ class ReplicaCapacity:
     full_length_sequences: int | None = None
 
 
-def replica_capacity(prepared: PreparedKey, workload: Workload, load: Load, slo: ServiceLevel) -> ReplicaCapacity:
+def replica_capacity(prepared: PreparedKey, workload: ResolvedWorkload, load: Load, slo: Targets) -> ReplicaCapacity:
     """The largest load of a replica.
 
     Args:
@@ -74,7 +75,7 @@ def replica_capacity(prepared: PreparedKey, workload: Workload, load: Load, slo:
     )
 
 
-def admitted(sweep: Sweep, workload: Workload) -> tuple[int, int, Reason]:
+def admitted(sweep: Sweep, workload: ResolvedWorkload) -> tuple[int, int, Reason]:
     """Sequences that the first key of a sweep runs at once and holds with their whole answers, 0 where none fits.
 
     Last, why figures of one alone are not said.
@@ -90,8 +91,8 @@ class _Search:
     """One replica's rows under growing load."""
 
     sweep: Sweep
-    workload: Workload
-    slo: ServiceLevel
+    workload: ResolvedWorkload
+    slo: Targets
 
     @property
     def side(self) -> str:
@@ -144,14 +145,14 @@ class _Search:
     def lightest(self, arrivals_cv: float | None) -> dict[str, float | None]:
         """Times by target of one request in flight, or of an open loop in which nobody waits."""
         if arrivals_cv is None:
-            workload = replace(self.workload, mode=WorkloadMode.CLOSED_LOOP)
+            workload = self.workload.model_copy(update={"mode": WorkloadMode.CLOSED_LOOP})
         else:
             workload = self._arriving(arrivals_cv)
         columns = self.sweep.evaluate(rows_of(workload, np.ones(1)))
         times = {name: float(self._times(columns, name, workload)[0]) for name in TARGETS}
         return {name: value if np.isfinite(value) else None for name, value in times.items()}
 
-    def _missed_first(self, workload: Workload, stable: float) -> Constraint:
+    def _missed_first(self, workload: ResolvedWorkload, stable: float) -> Constraint:
         """The target that growing arrivals miss first; the rate itself where the queue grows before."""
         rates = np.linspace(0.0, stable, GRID + 1)[1:-1]
         columns = self.sweep.evaluate(rows_of(workload, np.ones(len(rates)), rate=rates))
@@ -165,10 +166,9 @@ class _Search:
                 first[_CONSTRAINTS[name]] = int(missed[0])
         return min(first, key=lambda name: first[name]) if first else Constraint.RATE
 
-    def _times(self, columns: dict[str, Floats], name: str, workload: Workload) -> Floats:
+    def _times(self, columns: dict[str, Floats], name: str, workload: ResolvedWorkload) -> Floats:
         return times_of(columns, name, self.side, self.percentile, workload)
 
-    def _arriving(self, arrivals_cv: float) -> Workload:
-        return replace(
-            self.workload, mode=WorkloadMode.OPEN_LOOP, requests_per_s=_LIGHTEST_PER_S, burstiness_cv=arrivals_cv
-        )
+    def _arriving(self, arrivals_cv: float) -> ResolvedWorkload:
+        load = {"mode": WorkloadMode.OPEN_LOOP, "requests_per_s": _LIGHTEST_PER_S, "burstiness_cv": arrivals_cv}
+        return self.workload.model_copy(update=load)

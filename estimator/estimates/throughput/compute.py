@@ -11,7 +11,7 @@ from estimator.engine.forward_pass.roofline import StepFloor, step_floor
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
 from estimator.engine.serving.capacity import running_tokens
 from estimator.engine.serving.steady_state import context_tokens, micro_batch, prefix_tokens
-from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.specs import WorkloadMode
 from estimator.engine.speculation.cost import Speculation, reversal_sequences, speculate
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Sweep
@@ -20,6 +20,7 @@ from estimator.estimates.memory_fit.load import memory_plan
 from estimator.estimates.throughput.figures import SpeedFigures, figures_at
 from estimator.estimates.throughput.setting import draft_key, prepared_key, rows_of, workload_of
 from estimator.estimates.throughput.targets import TargetResult, targets_met
+from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.plan import Plan
 
 _DOUBLED = np.array([float(2**power) for power in range(13)])
@@ -44,7 +45,7 @@ class Throughput:
     """The answer of a plan: figures at its load, one set for each batch size asked for, and what they rest on."""
 
     plan: Plan
-    workload: Workload
+    workload: ResolvedWorkload
     prepared: PreparedKey
     figures: SpeedFigures
     rows: tuple[SpeedFigures, ...]
@@ -147,7 +148,7 @@ def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Thr
     workload = workload_of(plan)
     prepared = prepared_key(plan, kv_settings_assumed=kv_settings_assumed)
     sweep = Sweep([prepared])
-    sizes = np.array([float(workload.concurrency), *map(float, plan.batch_sizes)])
+    sizes = np.array([float(workload.concurrency), *map(float, workload.batch_sizes or ())])
     columns = sweep.evaluate(rows_of(workload, sizes))
     figures = figures_at(columns, 0, sizes[0])
     rows = tuple(figures_at(columns, place, sizes[place]) for place in range(1, len(sizes)))
@@ -165,7 +166,7 @@ def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Thr
 
 
 def _speculation(
-    plan: Plan, prepared: PreparedKey, workload: Workload, figures: SpeedFigures
+    plan: Plan, prepared: PreparedKey, workload: ResolvedWorkload, figures: SpeedFigures
 ) -> SpeculationResult | None:
     asked = plan.speculative
     if asked is None or figures.reason is Reason.DOES_NOT_FIT:
@@ -197,7 +198,7 @@ def _speculation(
     )
 
 
-def _decode_context(workload: Workload) -> float:
+def _decode_context(workload: ResolvedWorkload) -> float:
     """Cache length at which decode is evaluated: as asked, else the mean of a running sequence."""
     if workload.context_tokens is not None:
         return float(workload.context_tokens)

@@ -7,10 +7,11 @@ import numpy as np
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
-from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.prepared import Key, PreparedKey, prepare
 from estimator.engine.speed.sweep import Rows
 from estimator.estimates.memory_fit.load import memory_plan
+from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.plan import Plan, ResolvedModel
 
 
@@ -64,7 +65,7 @@ def _beside(plan: Plan, model: ResolvedModel) -> PreparedKey:
     )
 
 
-def workload_of(plan: Plan) -> Workload:
+def workload_of(plan: Plan) -> ResolvedWorkload:
     """The plan's workload.
 
     Raises:
@@ -75,7 +76,9 @@ def workload_of(plan: Plan) -> Workload:
     return plan.workload
 
 
-def rows_of(workload: Workload, concurrency: Any, *, mode: WorkloadMode | None = None, rate: Any = None) -> Rows:
+def rows_of(
+    workload: ResolvedWorkload, concurrency: Any, *, mode: WorkloadMode | None = None, rate: Any = None
+) -> Rows:
     """Rows of one key at several concurrencies (or rates) of one workload."""
     count = np.broadcast_shapes(np.shape(concurrency), np.shape(rate))
     context = workload.context_tokens

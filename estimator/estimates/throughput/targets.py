@@ -1,7 +1,7 @@
 """Targets: whether a load meets them, the goodput, and the highest rate of requests within them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,15 +9,16 @@ import numpy.typing as npt
 from django.utils.translation import gettext as _
 
 from estimator.engine.codes import Reason
-from estimator.engine.options import TARGETS, BandSide, ServiceLevel
+from estimator.engine.options import TARGETS, BandSide
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.queueing import share_within
 from estimator.engine.serving.steady_state import answer_time_s, has_gaps
-from estimator.engine.specs import Workload, WorkloadMode
+from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.figures import SpeedFigures, Triple
 from estimator.estimates.throughput.setting import rows_of
+from estimator.question.workload import ResolvedWorkload, Targets
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -45,11 +46,11 @@ class TargetResult:
     max_rate_ceiling: float | None
 
 
-def binding_targets(slo: ServiceLevel, workload: Workload) -> ServiceLevel:
+def binding_targets(slo: Targets, workload: ResolvedWorkload) -> Targets:
     """The targets that can bind: an answer of one token has no time per output token to hold against one."""
     if workload.mode is WorkloadMode.DECODE_STEP or has_gaps(workload.output_tokens):
         return slo
-    return replace(slo, tpot_s=None)
+    return slo.model_copy(update={"tpot_s": None})
 
 
 def no_gap_text() -> str:
@@ -62,7 +63,7 @@ def no_percentile_text() -> str:
     return _("The percentile is not used: only an open loop's requests wait for different times.")
 
 
-def targets_met(sweep: Sweep, workload: Workload, slo: ServiceLevel, figures: SpeedFigures) -> TargetResult:
+def targets_met(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, figures: SpeedFigures) -> TargetResult:
     """Targets at the workload's load, and the highest rate that meets them.
 
     A closed loop is searched over its concurrency, an open loop over its rate; the answer is on a grid refined twice
@@ -109,7 +110,7 @@ def _as_rate(by_time_side: dict[str, float | None]) -> Triple:
     return Triple(low=by_time_side["high"], mid=by_time_side["mid"], high=by_time_side["low"])
 
 
-def times_of(columns: dict[str, Any], name: str, side: str, percentile: int, workload: Workload) -> Floats:
+def times_of(columns: dict[str, Any], name: str, side: str, percentile: int, workload: ResolvedWorkload) -> Floats:
     """Times of one side; those of an open load at the percentile."""
     times: Floats = columns[f"{name}_{side}"]
     if workload.mode is not WorkloadMode.OPEN_LOOP or side == "ceiling":
@@ -129,7 +130,7 @@ def open_times(columns: Mapping[str, Any], name: str, side: str, percentile: int
     return later
 
 
-def _within(columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload, percentile: int) -> Bools:
+def _within(columns: dict[str, Any], slo: Targets, side: str, workload: ResolvedWorkload, percentile: int) -> Bools:
     inside = np.ones(np.shape(columns["reason"]), dtype=bool)
     for name in TARGETS:
         target = getattr(slo, name)
@@ -140,7 +141,7 @@ def _within(columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Wor
 
 
 def _goodput(
-    columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload, percentile: int
+    columns: dict[str, Any], slo: Targets, side: str, workload: ResolvedWorkload, percentile: int
 ) -> float | None:
     """Requests/s that meet every target: all at the load or none; in open load the share whose wait is short enough."""
     rate = float(columns[f"requests_per_s_{RATE_SIDE[side]}"][0])
@@ -151,7 +152,7 @@ def _goodput(
     return rate if bool(_within(columns, slo, side, workload, percentile)[0]) else 0.0
 
 
-def _share_within(columns: dict[str, Any], slo: ServiceLevel, side: str, workload: Workload) -> float:
+def _share_within(columns: dict[str, Any], slo: Targets, side: str, workload: ResolvedWorkload) -> float:
     """Share of requests inside every target, from the percentiles of TTFT; tokens after the first take equal time."""
     tpot = float(columns[f"tpot_s_{side}"][0])
     if slo.tpot_s is not None and tpot > slo.tpot_s:
@@ -169,7 +170,7 @@ def _share_within(columns: dict[str, Any], slo: ServiceLevel, side: str, workloa
     return float(share_within(min(room), np.array([0.0, *(points - least)]), least))
 
 
-def _highest_rate(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
+def _highest_rate(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, side: str, percentile: int) -> float | None:
     if workload.mode not in _SEARCHED:
         return None
     if workload.mode is WorkloadMode.OPEN_LOOP:
@@ -177,7 +178,7 @@ def _highest_rate(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str
     return _highest_closed(sweep, workload, slo, side, percentile)
 
 
-def _highest_closed(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
+def _highest_closed(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, side: str, percentile: int) -> float | None:
     """Best requests/s over concurrencies whose times meet the targets."""
     mode = WorkloadMode.CLOSED_LOOP
     first = sweep.evaluate(rows_of(workload, np.ones(1), mode=mode))
@@ -201,7 +202,7 @@ def _highest_closed(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: s
     return best
 
 
-def _highest_open(sweep: Sweep, workload: Workload, slo: ServiceLevel, side: str, percentile: int) -> float | None:
+def _highest_open(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, side: str, percentile: int) -> float | None:
     """Highest stable rate of arrivals whose times meet the targets.
 
     The search runs on the model's own rates; a replica that yields `share` of them queues at `share` of each.

@@ -11,10 +11,9 @@ from catalog.models import EngineProfile
 from catalog.services.engine_profiles import new_version
 from estimator.engine.calibration.bench_file import read_bench_run
 from estimator.engine.errors import EngineError
-from estimator.engine.specs import Parallelism, Precision
 from estimator.estimates.calibrate.compute import calibrate_plan, evidence_of, fit_error_of
-from estimator.resolvers import PlanChoice, resolve_plan
-from estimator.resolvers.choices import GpuChoice, ModelChoice
+from estimator.question.plan import PlanRequest
+from estimator.resolvers import resolve_plan
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 
@@ -42,15 +41,11 @@ class Command(BaseCommand):
         parent = EngineProfile.objects.filter(slug=options["parent"]).first()
         if parent is None:
             raise CommandError(f"There is no profile {options['parent']}.")
-        choice = PlanChoice(
-            model=ModelChoice(slug=options["model"]),
-            gpu=GpuChoice(slug=options["gpu"]),
-            engine=parent.slug,
-            parallelism=Parallelism(tp=options["tp"]),
-            precision=Precision(weights=options["weights"], kv_cache=options["kv_cache"]),
-        )
+        setting = {"model": options["model"], "gpu": options["gpu"], "engine": parent.slug}
+        formats = {"weights": options["weights"], "kv_cache": options["kv_cache"]}
+        asked = setting | {"parallelism": {"tp": options["tp"]}, "precision": formats}
         try:
-            plan = resolve_plan(choice, current_facts())
+            plan = resolve_plan(PlanRequest.model_validate(asked), current_facts())
             runs = [
                 read_bench_run(
                     json.loads(path.read_text(encoding="utf-8")),

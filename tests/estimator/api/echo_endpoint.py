@@ -3,6 +3,7 @@
 from estimator.estimates.echo import PlanAnswer, plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.question.plan import PlanRequest
+from estimator.resolvers.resolve import resolve_plan
 
 
 class EchoRequest(PlanRequest):
@@ -14,7 +15,7 @@ class EchoAnswer(PlanAnswer):
 
 
 def answer_echo(body: EchoRequest, asked: Asked) -> EchoAnswer:
-    plan = body.plan(asked.facts)
+    plan = resolve_plan(body, asked.facts)
     return EchoAnswer(**plan_parts(plan, steps=[], explain=asked.explain))
 
 

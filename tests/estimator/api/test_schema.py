@@ -44,7 +44,7 @@ def test_every_reference_leads_to_a_component(document):
 def test_models_of_requests_end_in_request_and_no_name_is_a_path_of_modules(document):
     names = document["components"]["schemas"].keys()
     assert "PlanInputs" in names
-    assert "ShapeModelPartRequest" in names
+    assert "ShapeModelRequest" in names
     assert [name for name in names if "__" in name or name.endswith("RequestRequest")] == []
 
 
@@ -65,7 +65,7 @@ def test_every_estimate_documents_its_statuses_examples_and_tag(document, endpoi
 
 def test_limits_of_whole_numbers_reach_the_schema():
     schema = model_schema(EchoRequest, "request")
-    tp = schema["$defs"]["ParallelismPartRequest"]["properties"]["tp"]
+    tp = schema["$defs"]["ParallelismRequest"]["properties"]["tp"]
     assert (tp["type"], tp["minimum"], tp["maximum"], tp["default"]) == ("integer", 1, 4096, 1)
 
 

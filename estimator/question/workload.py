@@ -1,11 +1,10 @@
 """What is asked of a replica: workload, targets, speculative decoding, adapters, power."""
 
-from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from estimator.engine.options import BandSide, Lora, Power, ServiceLevel, Speculative
+from estimator.engine.options import OPEN_PERCENTILE, BandSide
 from estimator.engine.specs import WorkloadMode
 from estimator.question.fields import (
     SMALLEST,
@@ -19,16 +18,13 @@ from estimator.question.fields import (
     RequestBody,
     Share,
 )
-from estimator.resolvers.choices import WorkloadChoice
-
-ModeName = Literal["closed_loop", "open_loop", "offline", "static_batch", "single_stream", "decode_step"]
 
 
-class WorkloadPart(RequestBody):
+class Workload(RequestBody):
     """Lengths and load. closed_loop, static_batch and decode_step take a concurrency, open_loop a rate."""
 
-    mode: ModeName = Field(
-        default="closed_loop",
+    mode: WorkloadMode = Field(
+        default=WorkloadMode.CLOSED_LOOP,
         description=(
             "closed_loop: as many requests in flight as concurrency; open_loop: requests_per_s arrive; offline: the "
             "most throughput; static_batch: one batch to its end; single_stream: one request; decode_step: one step."
@@ -62,15 +58,16 @@ class WorkloadPart(RequestBody):
         default=None, description="Batch sizes to answer with one row each, at most 1,000."
     )
 
-    def choice(self) -> WorkloadChoice:
-        """The workload as the resolver takes it."""
-        values = dict(self)
-        values["mode"] = WorkloadMode(self.mode)
-        values["batch_sizes"] = tuple(self.batch_sizes or ())
-        return WorkloadChoice(**values)
+
+class ResolvedWorkload(Workload):
+    """A workload that leaves no length open: what a plan holds, made by the resolver."""
+
+    input_tokens: MeanTokens = Field(description="Mean prompt of a request, tokens.")
+    output_tokens: MeanTokens = Field(description="Mean answer of a request, tokens.")
+    concurrency: Count = Field(default=1, description="Requests in flight, count.")
 
 
-class SloPart(RequestBody):
+class Targets(RequestBody):
     """Targets that each request must meet; a target left out is not checked."""
 
     ttft_s: PositiveSeconds | None = Field(default=None, description="Most time to the first token, seconds.")
@@ -82,17 +79,17 @@ class SloPart(RequestBody):
         default=None,
         description="Share of requests that meet the targets, percent; 95 in open loop, 50 in closed loop.",
     )
-    band_side: Literal["mid", "conservative"] = Field(
-        default="conservative",
+    band_side: BandSide = Field(
+        default=BandSide.CONSERVATIVE,
         description="Which value of the band is held against the targets: mid, or conservative (its slow end).",
     )
 
-    def service_level(self) -> ServiceLevel:
-        """The targets as the engine takes them."""
-        return ServiceLevel(**(dict(self) | {"band_side": BandSide(self.band_side)}))
+    def percentile_in(self, mode: WorkloadMode) -> int:
+        """Share of requests that must meet the targets, percent: the one asked for, 95 in open loop, else 50."""
+        return self.percentile or (OPEN_PERCENTILE if mode is WorkloadMode.OPEN_LOOP else 50)
 
 
-class SpeculativePart(RequestBody):
+class Speculative(RequestBody):
     """Speculative decoding with a draft that costs a share of a step, or is a model of the catalog."""
 
     acceptance_rate: Share = Field(description="Chance that one drafted token is accepted, 0 to 1.")
@@ -102,23 +99,15 @@ class SpeculativePart(RequestBody):
     )
     draft_model: ModelSlug | None = Field(default=None, description="Catalog model that drafts.")
 
-    def speculative(self) -> Speculative:
-        """The speculation as the engine takes it."""
-        return Speculative(**dict(self))
 
-
-class LoraPart(RequestBody):
+class Lora(RequestBody):
     """Adapters held beside the model."""
 
     max_loras: Annotated[int, Field(ge=1, le=10_000), WHOLE] = Field(description="Adapters held at once, count.")
     max_rank: Annotated[int, Field(ge=1, le=4096), WHOLE] = Field(description="Largest rank of an adapter.")
 
-    def lora(self) -> Lora:
-        """The adapters as the engine takes them."""
-        return Lora(max_loras=self.max_loras, max_rank=self.max_rank)
 
-
-class PowerPart(RequestBody):
+class Power(RequestBody):
     """Price of electricity."""
 
     pue: Annotated[float, Field(ge=1, le=5)] = Field(
@@ -126,7 +115,3 @@ class PowerPart(RequestBody):
     )
     price_per_kwh: Money = Field(description="Price of a kWh, exact decimal in `currency`.")
     currency: Currency
-
-    def power(self) -> Power:
-        """The power as the engine takes it."""
-        return Power(pue=self.pue, price_per_kwh=Decimal(self.price_per_kwh), currency=self.currency)

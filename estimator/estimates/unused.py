@@ -6,7 +6,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
-from estimator.question.load import WorkloadPart
+from estimator.engine.specs import WorkloadMode
+from estimator.question.workload import Workload
 
 Unused = tuple[str, str]
 """A dotted path below a body, and in words why the field there is not used."""
@@ -40,15 +41,15 @@ def _given(body: Any, path: str) -> bool:
     return bool(getattr(body, name) != default)
 
 
-def unused_load(workload: WorkloadPart | None) -> Iterator[Unused]:
+def unused_load(workload: Workload | None) -> Iterator[Unused]:
     """What a mode of load does not take."""
     if workload is None:
         return
-    if workload.mode == "open_loop":
+    if workload.mode is WorkloadMode.OPEN_LOOP:
         yield "workload.concurrency", _("an open loop's requests in flight follow from its rate")
     else:
         yield "workload.burstiness_cv", _("only an open loop has arrivals")
-    if workload.mode == "offline":
+    if workload.mode is WorkloadMode.OFFLINE:
         yield "workload.concurrency", _("offline takes as many as memory holds")
 
 
@@ -61,10 +62,10 @@ def unused_by_memory() -> Iterator[Unused]:
     yield "workload.prefix_cache_hit_rate", _("every prompt is counted whole, as if no two shared a prefix")
 
 
-def unused_by_money(workload: WorkloadPart | None) -> Iterator[Unused]:
+def unused_by_money(workload: Workload | None) -> Iterator[Unused]:
     """What the speed behind a cost does not take."""
     yield from unused_load(workload)
-    if workload is not None and workload.mode == "open_loop":
+    if workload is not None and workload.mode is WorkloadMode.OPEN_LOOP:
         yield "workload.burstiness_cv", _("the cost is that of the highest rate that is stable")
     yield "workload.batch_sizes", _("the cost is that of one load")
     yield "slo", _("the load is not cut to meet targets: see sizing")
