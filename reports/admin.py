@@ -40,6 +40,17 @@ class _ReadOnly:
         return False
 
 
+class _OfVisibleReports:
+    """Rows of the reports that a person may see; the rest is as if it were not there."""
+
+    report_path = "report"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Without rows of other people's private reports."""
+        query: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc]  # the page's own
+        return query.filter(**{f"{self.report_path}__in": Report.objects.visible_to(request.user)})
+
+
 class VersionInline(_ReadOnly, TabularInline):
     """Versions of a report."""
 
@@ -74,16 +85,16 @@ class ReportAdmin(ModelAdmin):
     actions = ("archive",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Report]:
-        """With the number of versions."""
+        """Those the person may see, with the number of versions."""
         query: QuerySet[Report] = super().get_queryset(request).annotate(versions_made=Count("versions"))
-        return query
+        return query.filter(pk__in=Report.objects.visible_to(request.user).values("pk"))
 
     @display(description=_("Versions"))
     def version_count(self, report: Any) -> int:
         """How many versions it has."""
         return int(report.versions_made)
 
-    @action(description=_("Archive"))
+    @action(description=_("Archive"), permissions=["change"])
     def archive(self, request: HttpRequest, queryset: QuerySet[Report]) -> None:
         """Archive the chosen reports."""
         for report in queryset:
@@ -99,7 +110,7 @@ class ReportAdmin(ModelAdmin):
 
 
 @admin.register(ReportVersion)
-class ReportVersionAdmin(_ReadOnly, ModelAdmin):
+class ReportVersionAdmin(_OfVisibleReports, _ReadOnly, ModelAdmin):
     """Versions: where they stand, what they found, their files."""
 
     list_display = ("report", "number", "kind", "coloured_state", "total_rows", "created_at", "finished_at")
@@ -168,8 +179,10 @@ def _each(page: Any, request: HttpRequest, queryset: QuerySet[ReportVersion], ch
 
 
 @admin.register(ShareLink)
-class ShareLinkAdmin(_ReadOnly, ModelAdmin):
+class ShareLinkAdmin(_OfVisibleReports, _ReadOnly, ModelAdmin):
     """Links for people without a login: listed and revoked; the address itself is not shown."""
+
+    report_path = "version__report"
 
     list_display = ("version", "format", "created_by", "created_at", "expires_at", "revoked_at", "last_used_at")
     list_filter = ("format", ("revoked_at", admin.EmptyFieldListFilter))
@@ -189,8 +202,10 @@ class ShareLinkAdmin(_ReadOnly, ModelAdmin):
 
 
 @admin.register(Artifact)
-class ArtifactAdmin(_ReadOnly, ModelAdmin):
+class ArtifactAdmin(_OfVisibleReports, _ReadOnly, ModelAdmin):
     """Derived files."""
+
+    report_path = "version__report"
 
     list_display = ("version", "format", "state", "bytes", "created_at", "last_used_at", "error")
     list_filter = ("state", "format")
@@ -198,7 +213,7 @@ class ArtifactAdmin(_ReadOnly, ModelAdmin):
 
 
 @admin.register(ReportSchedule)
-class ReportScheduleAdmin(_ReadOnly, ModelAdmin):
+class ReportScheduleAdmin(_OfVisibleReports, _ReadOnly, ModelAdmin):
     """Scheduled rebuilds."""
 
     list_display = ("report", "period", "next_at", "enabled", "last_error")
@@ -211,3 +226,8 @@ class TombstoneAdmin(_ReadOnly, ModelAdmin):
 
     list_display = ("report_name", "number", "purged_at", "purged_by", "reason", "content_sha256")
     search_fields = ("report_name", "content_sha256")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Tombstone]:
+        """For those who may see every report: whose report it was is not known any more."""
+        query: QuerySet[Tombstone] = super().get_queryset(request)
+        return query if request.user.has_perm("reports.view_report") else query.none()

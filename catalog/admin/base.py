@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
@@ -94,6 +95,19 @@ class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):
     def get_import_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Options of the resource."""
         return dict(super().get_import_resource_kwargs(request, *args, **kwargs))
+
+    def history_form_view(
+        self, request: HttpRequest, object_id: str, version_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """An old version of a row; sending its form is a change, which the library takes from whoever may look.
+
+        Raises:
+            PermissionDenied: for those who may not change rows.
+        """
+        if request.method == "POST" and not self.has_change_permission(request):
+            raise PermissionDenied
+        answer: HttpResponse = super().history_form_view(request, object_id, version_id, extra_context)
+        return answer
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         """As Django's, with JSON laid out for reading."""

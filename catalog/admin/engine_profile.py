@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
+from unfold.forms import BaseDialogForm
 
 from catalog.admin.base import CatalogAdmin
 from catalog.admin.resources import EngineProfileResource
@@ -38,8 +39,19 @@ class EngineProfileAdmin(CatalogAdmin):
         """Other names that mean the profile."""
         return ", ".join(profile.aliases)
 
-    @action(description=_("Save as new version"), url_path="new-version", permissions=["add"])
-    def make_new_version(self, request: HttpRequest, object_id: int) -> HttpResponse:
+    # The dialog asks first: an address that is only opened changes nothing.
+    @action(
+        description=_("Save as new version"),
+        url_path="new-version",
+        permissions=["add"],
+        dialog={
+            "title": _("Save as new version"),
+            "description": _("The profile is copied under the next free slug, and the copy opens."),
+            "form_class": None,
+            "form_submit_text": _("Save"),
+        },
+    )
+    def make_new_version(self, request: HttpRequest, form: BaseDialogForm, object_id: int) -> HttpResponse:
         """Copy the profile under the next free slug, to be edited there."""
         parent = EngineProfile.objects.get(pk=object_id)
         try:
@@ -48,13 +60,21 @@ class EngineProfileAdmin(CatalogAdmin):
             )
         except ValidationError as refused:
             messages.error(request, " ".join(refused.messages))
-            return HttpResponseRedirect(reverse("admin:catalog_engineprofile_change", args=[object_id]))
+            return _to_page_of(request, object_id)
         messages.success(request, gettext("%(slug)s is a copy; edit it here.") % {"slug": profile.slug})
-        return HttpResponseRedirect(reverse("admin:catalog_engineprofile_change", args=[profile.pk]))
+        return _to_page_of(request, profile.pk)
 
     def has_add_permission(self, request: HttpRequest, *_: Any) -> bool:
         """As Django's; detail actions ask with the row's key."""
         return bool(super().has_add_permission(request))
+
+
+def _to_page_of(request: HttpRequest, pk: int) -> HttpResponse:
+    """Leads to the profile's page; the script of a dialog follows a header, for it would show a redirect in place."""
+    address = reverse("admin:catalog_engineprofile_change", args=[pk])
+    if request.headers.get("HX-Request"):
+        return HttpResponse(status=204, headers={"HX-Redirect": address})
+    return HttpResponseRedirect(address)
 
 
 def _next_slug(slug: str) -> str:

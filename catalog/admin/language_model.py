@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils.html import format_html
@@ -70,7 +71,13 @@ class LanguageModelAdmin(CatalogAdmin):
         return [path("import-config/", view, name="catalog_languagemodel_import_config"), *super().get_urls()]
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Models are added by pasting their config."""
+        """Models are added by pasting their config.
+
+        Raises:
+            PermissionDenied: for those who may not add models.
+        """
+        if not self.has_add_permission(request):
+            raise PermissionDenied
         return HttpResponseRedirect(reverse("admin:catalog_languagemodel_import_config"))
 
     @action(description=_("Paste a config.json"), url_path="paste-config", permissions=["add"])

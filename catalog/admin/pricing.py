@@ -139,7 +139,7 @@ class ApiPriceAdmin(CatalogAdmin):
         items = format_html_join("", "<li>{} {}: <b>{}</b> {}</li>", lines)
         return format_html("<ol>{}</ol>", items)
 
-    @admin.action(description=_("End today"))
+    @admin.action(description=_("End today"), permissions=["change"])
     def end_today(self, request: HttpRequest, queryset: Any) -> None:
         """Close the rows: today is the first day they no longer hold."""
         for row in queryset:
@@ -148,7 +148,7 @@ class ApiPriceAdmin(CatalogAdmin):
             except ValidationError as refused:
                 self.message_user(request, f"{row}: {' '.join(refused.messages)}", messages.ERROR)
 
-    @admin.action(description=_("Void: it was never right"))
+    @admin.action(description=_("Void: it was never right"), permissions=["change"])
     def void(self, request: HttpRequest, queryset: Any) -> None:
         """Void the rows: never used again, kept for reports."""
         for row in queryset:

@@ -7,7 +7,8 @@ A view says what it is with `token_scope`:
 - "catalog": reading as below; writing needs staff with the permission of the model (`StaffWrites`).
 - not set: anonymous people may read where settings allow it, and nothing more.
 
-A token with scopes may do only what they name ("read" is every safe method); one without may do what its user may.
+A token may do only what its scopes name ("read" is every safe method), within what its user may. Without a token, as in
+a session of the admin, people may do what they may.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,6 @@ def _refuse_unknown_method(request: Request, view: "APIView") -> None:
 
 
 def _scopes_allow(scopes: list[str] | None, view_scope: str | None, *, safe: bool) -> bool:
-    if not scopes:
+    if scopes is None:
         return True
     return view_scope in scopes or (safe and "read" in scopes)

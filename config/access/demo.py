@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from django.conf import settings
 
+from catalog.api.permissions import SCOPES
 from config.access.models import User
 from config.access.tokens import find_token, issue_token
 
@@ -44,7 +45,7 @@ def ensure_demo() -> Demo:
     token = kept.get("token", "")
     found = find_token(token)
     if found is None or found.user_id != user.pk:
-        token = issue_token(user, "make run")[1]
+        token = issue_token(user, "make run", scopes=SCOPES)[1]
     demo = Demo(username=USERNAME, password=password, token=token)
     _write(path, demo)
     return demo

@@ -13,13 +13,19 @@ class User(AbstractUser):
     """Our own user model from the first migration on, so that it can grow."""
 
 
+def fewest_scopes() -> list[str]:
+    """What a token may do unless its maker asks for more: read."""
+    return ["read"]
+
+
 class ApiToken(models.Model):
     """A bearer token; only the sha256 of its 256 random bits is stored, so a leaked table opens nothing."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(_("name"), max_length=100)
     token_sha256 = models.CharField(max_length=64, unique=True, editable=False)
-    scopes = models.JSONField(_("scopes"), default=list, blank=True)
+    # A token may do what its scopes name, within what its user may; an empty list allows nothing.
+    scopes = models.JSONField(_("scopes"), default=fewest_scopes)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)
     revoked_at = models.DateTimeField(_("revoked at"), null=True, blank=True)

@@ -5,10 +5,11 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from config.access.models import ApiToken, User
+from config.access.models import ApiToken, User, fewest_scopes
 
 PREFIX = "afo_"
 _RANDOM_BYTES = 32
@@ -18,14 +19,30 @@ _USE_WRITTEN_EVERY = timedelta(minutes=1)
 
 
 def issue_token(
-    user: User, name: str, *, scopes: Sequence[str] = (), expires_at: datetime | None = None
+    user: User, name: str, *, scopes: Sequence[str] | None = None, expires_at: datetime | None = None
 ) -> tuple[ApiToken, str]:
-    """The stored token and its text, which cannot be had again: only its sha256 is kept."""
+    """The stored token and its text, which cannot be had again: only its sha256 is kept.
+
+    Args:
+        user: whose rights bound the token.
+        name: what the token is for.
+        scopes: what the token may do; without, it reads.
+        expires_at: when it ends; without, after AFORO_TOKEN_DAYS.
+    """
     text = PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
     token = ApiToken.objects.create(
-        user=user, name=name, token_sha256=sha256_of(text), scopes=list(scopes), expires_at=expires_at
+        user=user,
+        name=name,
+        token_sha256=sha256_of(text),
+        scopes=fewest_scopes() if scopes is None else list(scopes),
+        expires_at=expires_at or default_expiry(),
     )
     return token, text
+
+
+def default_expiry() -> datetime:
+    """When a token made now ends, unless it says otherwise."""
+    return timezone.now() + timedelta(days=settings.AFORO_TOKEN_DAYS)
 
 
 def find_token(text: str) -> ApiToken | None:

@@ -108,6 +108,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 
 AFORO_ENVIRONMENT = "development"
 AFORO_ALLOW_ANONYMOUS = env.boolean("AFORO_ALLOW_ANONYMOUS", False)
+AFORO_TOKEN_DAYS = env.integer("AFORO_TOKEN_DAYS", 90, at_least=1, at_most=3650)
 AFORO_MAX_BODY_BYTES = env.integer("AFORO_MAX_BODY_BYTES", 2 * 1024 * 1024, at_least=1024)
 AFORO_SWEEP_CHUNK_ROWS = env.integer("AFORO_SWEEP_CHUNK_ROWS", 50_000, at_least=1, at_most=200_000)
 AFORO_LEASE_S = env.integer("AFORO_LEASE_S", 60, at_least=2, at_most=600)

@@ -5,6 +5,7 @@ import json
 import pytest
 from django.contrib.admin import site as admin_site
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from tablib import Dataset
@@ -171,11 +172,31 @@ def test_constants_that_reports_used_are_kept_and_a_new_version_takes_the_change
     url = reverse("admin:catalog_engineprofile_change", args=[profile.pk])
     answer = admin.post(url, form_of(admin, url) | {"speed_constants": '{"step_s": 0.002}'})
     assert "save them as a new version" in answer.content.decode()
-    admin.get(reverse("admin:catalog_engineprofile_make_new_version", args=[profile.pk]))
+    make = reverse("admin:catalog_engineprofile_make_new_version", args=[profile.pk])
+    assert "next free slug" in admin.get(make).content.decode()
+    assert EngineProfile.objects.count() == 1
+    assert admin.post(make, {"_form_submitted": "True"}, headers={"HX-Request": "true"})["HX-Redirect"]
     copy = EngineProfile.objects.get(slug="vllm-0.19-v2")
     assert copy.parent == profile
     assert copy.speed_constants == {"step_s": 0.001}
     assert copy.aliases == []
+
+
+def test_who_may_only_look_puts_no_old_version_back(admin, client, django_user_model):
+    profile = EngineProfileFactory(name="New")
+    url = reverse("admin:catalog_engineprofile_simple_history", args=[profile.pk, profile.history.first().history_id])
+    old = {
+        bound.html_name: bound.value()
+        for bound in admin.get(url).context["adminform"].form
+        if bound.value() not in (None, False)
+    }
+    viewer = django_user_model.objects.create_user("viewer", password="x" * 12, is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_engineprofile"))
+    client.force_login(viewer)
+    assert client.post(url, old | {"name": "Old"}).status_code == 403
+    profile.refresh_from_db()
+    assert profile.name == "New"
+    assert client.get(url).status_code == 200
 
 
 def test_the_slug_of_a_used_row_stays(admin, used_rows):

@@ -7,6 +7,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from catalog.api.permissions import SCOPES
 from config.access.demo import ensure_demo
 from config.access.models import ApiToken, User
 from config.access.tokens import find_token, issue_token, revoke_token
@@ -21,7 +22,7 @@ def user():
 
 @pytest.fixture
 def token(user):
-    return issue_token(user, "laptop")
+    return issue_token(user, "laptop", scopes=SCOPES)
 
 
 def get(path, text):
@@ -108,7 +109,9 @@ def test_without_the_switch_anonymous_people_may_do_nothing(settings):
 @pytest.mark.parametrize(
     ("scopes", "owned_get", "owned_post", "echo_post"),
     [
-        ([], 200, 200, 400),
+        (SCOPES, 200, 200, 400),
+        ([], 403, 403, 403),
+        (None, 200, 403, 403),
         (["read"], 200, 403, 403),
         (["estimate"], 403, 403, 400),
         (["reports"], 200, 200, 403),
@@ -137,10 +140,26 @@ def test_create_token_prints_the_token_alone(user, capsys):
     assert found is not None
     assert found.scopes == ["estimate"]
     assert timedelta(days=29) < found.expires_at - timezone.now() <= timedelta(days=30)
+    call_command("create_token", "ana", "ci")
+    found = find_token(capsys.readouterr().out.strip())
+    assert found is not None
+    assert found.scopes == ["read"]
+    assert timedelta(days=89) < found.expires_at - timezone.now() <= timedelta(days=90)
     with pytest.raises(CommandError, match="nobody"):
         call_command("create_token", "nobody", "ci")
     with pytest.raises(CommandError, match="at least 1"):
         call_command("create_token", "ana", "ci", "--days", "0")
+
+
+def test_tokens_of_before_name_their_scopes_after_the_upgrade(user, django_db_blocker):
+    from importlib import import_module
+
+    from django.apps import apps
+
+    module = import_module("config.access.migrations.0002_scopes_by_name")
+    stored = [issue_token(user, "x", scopes=scopes)[0] for scopes in ([], ["estimate"])]
+    module.name_all(apps, None)
+    assert [ApiToken.objects.get(pk=token.pk).scopes for token in stored] == [list(SCOPES), ["estimate"]]
 
 
 def test_the_demo_user_keeps_its_token_and_gets_a_new_one_when_it_was_revoked(settings, tmp_path):

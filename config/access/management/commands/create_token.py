@@ -22,8 +22,10 @@ class Command(BaseCommand):
         """User, name, and what limits the token."""
         parser.add_argument("user", help="username")
         parser.add_argument("name", help="what the token is for")
-        parser.add_argument("--scope", action="append", default=[], choices=SCOPES, help="allow this only; repeatable")
-        parser.add_argument("--days", type=int, help="days until it expires; without, it does not")
+        parser.add_argument(
+            "--scope", action="append", choices=SCOPES, help="what it may do; repeatable; without, it reads"
+        )
+        parser.add_argument("--days", type=int, help="days until it expires; without, AFORO_TOKEN_DAYS")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prints the token alone, so that scripts can take it."""
