@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from catalog.models import ApiPrice, CachePolicy, GpuOffer
+from catalog.models.cache_policy import CacheMode
 from catalog.snapshot import UnknownSlugError, register
 
 # Where one model is sold by several, its maker's list is meant by the bare name; then the big clouds, in this order.
@@ -93,6 +94,8 @@ def policy_facts(policy: CachePolicy) -> dict[str, Any]:
         "mode": policy.mode,
         "is_default": policy.is_default,
         "min_tokens": policy.min_tokens,
+        "max_tokens": policy.max_tokens,
+        "writes_free": policy.writes_free or policy.mode in (CacheMode.AUTOMATIC, CacheMode.STORED),
         "granularity_tokens": policy.granularity_tokens,
         "ttls_s": list(policy.ttls_s),
         "ttl_basis": policy.ttl_basis,

@@ -172,6 +172,7 @@ class CachePolicyAdmin(CatalogAdmin):
         "provider",
         "mode",
         "min_tokens",
+        "max_tokens",
         "granularity_tokens",
         "ttls_s",
         "ttl_basis",

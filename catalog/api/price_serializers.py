@@ -79,10 +79,10 @@ class CachePolicySerializer(RowSerializer):
     class Meta:
         model = CachePolicy
         fields = (
-            "slug", "name", "provider", "models_matching", "mode", "is_default", "min_tokens", "granularity_tokens",
-            "ttls_s", "ttl_basis", "ttl_settable", "refresh_on_hit", "max_breakpoints", "lookback_blocks",
-            "storage_price_per_mtok_hour", "hit_quality", "best_effort", "stacks_with_batch", "scope", "source",
-            "source_url", "source_date", *PROVENANCE, "change_reason",
+            "slug", "name", "provider", "models_matching", "mode", "is_default", "min_tokens", "max_tokens",
+            "granularity_tokens", "ttls_s", "ttl_basis", "ttl_settable", "writes_free", "refresh_on_hit",
+            "max_breakpoints", "lookback_blocks", "storage_price_per_mtok_hour", "hit_quality", "best_effort",
+            "stacks_with_batch", "scope", "source", "source_url", "source_date", *PROVENANCE, "change_reason",
         )  # fmt: skip
         read_only_fields = ("edited_by_person", "updated_at")
 

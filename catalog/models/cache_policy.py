@@ -35,6 +35,9 @@ class CachePolicy(CatalogRow):
         _("default"), default=True, help_text=_("Used when a request names no policy; off for a second mode.")
     )
     min_tokens = models.PositiveIntegerField(_("minimum"), default=0, help_text=_("Shortest prefix cached, in tokens."))
+    max_tokens = models.PositiveIntegerField(
+        _("maximum"), null=True, blank=True, help_text=_("Longest prefix cached, in tokens; empty: no limit is stated.")
+    )
     granularity_tokens = models.PositiveIntegerField(
         _("step"), default=1, validators=[MinValueValidator(1)], help_text=_("Cached lengths are multiples, in tokens.")
     )
@@ -47,6 +50,11 @@ class CachePolicy(CatalogRow):
         help_text=_("Documented, or assumed where the provider promises nothing."),
     )
     ttl_settable = models.BooleanField(_("any time"), default=False, help_text=_("Any time to live can be asked for."))
+    writes_free = models.BooleanField(
+        _("writes free"),
+        default=False,
+        help_text=_("Explicit writes cost what input costs; modes without billed writes need no tick."),
+    )
     refresh_on_hit = models.BooleanField(
         _("refreshed on hit"), default=True, help_text=_("A hit starts the life anew.")
     )
@@ -90,6 +98,8 @@ class CachePolicy(CatalogRow):
             isinstance(item, int) and not isinstance(item, bool) and item > 0 for item in self.ttls_s
         ):
             errors["ttls_s"] = _("Give a list of whole seconds above 0.")
+        if self.max_tokens is not None and self.max_tokens < max(self.min_tokens, 1):
+            errors["max_tokens"] = _("The maximum is at least the minimum.")
         if self.storage_price_per_mtok_hour is not None and self.storage_price_per_mtok_hour < 0:
             errors["storage_price_per_mtok_hour"] = _("A price is not negative.")
         if errors:

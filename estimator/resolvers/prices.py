@@ -223,15 +223,18 @@ def _to_come(rows: Sequence[FactRow], day: datetime.date | None) -> Iterator[str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedPolicy(Resolved):
-    """Rules of a cache, and the slug of the policy they are from (None: stated, or taken from the write meters)."""
+    """Rules of a cache, and the slug of the policy they are from (None: stated, or taken from the write meters).
 
-    rules: CacheRules
+    `rules` is None where the seller's are not known: no minimum, no life and no saving can be said then.
+    """
+
+    rules: CacheRules | None
     slug: str | None = None
     best_effort: bool = False
 
 
 def resolve_policy(price: ResolvedPrice, policy: str | CacheRules | None, ttl_s: int | None) -> ResolvedPolicy:
-    """The cache rules of a request: stated, the provider's, or, without either, read off the write meters.
+    """The cache rules of a request: stated, the provider's, or, for stated prices without either, read off the meters.
 
     Raises:
         InvalidInputError: A policy that does not fit the model, or a time to live that is not on offer.
@@ -242,7 +245,7 @@ def resolve_policy(price: ResolvedPrice, policy: str | CacheRules | None, ttl_s:
         return ResolvedPolicy(rules=policy)
     facts = _policy_facts(price, policy)
     if facts is None:
-        return _from_meters(price)
+        return _unstated(price)
     rules = _rules(facts, price.prices)
     if ttl_s is not None and ttl_s not in rules.ttls_s and not rules.ttl_settable:
         offered = ", ".join(str(ttl) for ttl in rules.ttls_s)
@@ -272,7 +275,8 @@ def resolve_policy(price: ResolvedPrice, policy: str | CacheRules | None, ttl_s:
 def _policy_facts(price: ResolvedPrice, slug: str | None) -> FactRow | None:
     if slug is None:
         return next((policy for policy in price.policies if policy["is_default"]), None)
-    found = next((policy for policy in price.policies if policy["slug"] == slug), None)
+    # A family's name (google-explicit) means its policy of this model (google-explicit-pro).
+    found = next((policy for policy in price.policies if f"{policy['slug']}-".startswith(f"{slug}-")), None)
     if found is None:
         known = ", ".join(policy["slug"] for policy in price.policies) or _("none")
         raise InvalidInputError(
@@ -298,6 +302,8 @@ def _rules(facts: FactRow, prices: InForce) -> CacheRules:
         hit_quality=facts["hit_quality"],
         ttl_settable=facts["ttl_settable"],
         max_breakpoints=facts["max_breakpoints"],
+        max_tokens=facts["max_tokens"],
+        writes_free=facts["writes_free"],
     )
 
 
@@ -310,12 +316,16 @@ def _policy_assumptions(facts: FactRow) -> tuple[str, ...]:
     )
 
 
-def _from_meters(price: ResolvedPrice) -> ResolvedPolicy:
+def _unstated(price: ResolvedPrice) -> ResolvedPolicy:
+    """Nobody states rules: stated prices are taken at their word, of a seller's nothing is made up."""
+    if price.slug is not None:
+        warning = _("No rules of the prompt cache of %(slug)s are known: what it saves is not known.")
+        return ResolvedPolicy(rules=None, warnings=(warning % {"slug": price.slug},))
     return ResolvedPolicy(
         rules=CacheRules(ttls_s=_write_ttls(price.prices), ttl_settable=True),
         assumptions=(
             _(
-                "No cache policy is known: no minimum, steps of one token, hits refresh, times to live of the write "
+                "No cache policy is stated: no minimum, steps of one token, hits refresh, times to live of the write "
                 "meters."
             ),
         ),

@@ -7,8 +7,8 @@ from decimal import Decimal, localcontext
 from estimator.engine.cost import money
 from estimator.engine.cost.price_list import InForce
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.prompt_cache.cached_prices import CachePrices, cache_prices
 from estimator.engine.prompt_cache.policy import CacheRules
-from estimator.engine.prompt_cache.saving import CachePrices, cache_prices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,9 @@ def conversation_cost(
         ttl_s: Time to live whose write meter is billed.
         hit_probabilities: One per turn; the first is taken as 0 (cold).
 
+    Raises:
+        UnpricedMeterError: A write of this life has no price in the tier of a turn.
+
     Source: design 08, checked there: 8,000 + 20 turns of 300 / 400 tokens at 4 / 0.2 / 5 / 20 USD per million.
     """
     if rules.storage_price_per_mtok_hour is not None:
@@ -77,7 +80,7 @@ def conversation_cost(
     with localcontext(money.EXACT):
         for number, turn in enumerate(turns, start=1):
             prompt = length + turn.input_tokens
-            price = cache_prices(prices, ttl_s, prompt, answers=turn.output_tokens > 0)
+            price = cache_prices(prices, ttl_s, prompt, rules=rules, answers=turn.output_tokens > 0)
             found = rules.cacheable_tokens(previous)
             hit = hit_probabilities[number - 1] if number > 1 and found else 0.0
             answer = turn.output_tokens * price.output
@@ -111,7 +114,9 @@ def conversation_cost(
 def _prompt_cost(price: CachePrices, prompt: int, found: int, written: int, hit_probability: float) -> Decimal:
     """Expected cost of a prompt of which `found` tokens may be read and `written` are kept; the rest is plain input."""
     tail = (prompt - written) * price.input
-    on_hit = found * price.read + (written - found) * price.write + tail
-    on_miss = written * price.write + tail
+    if not written:
+        return tail
+    on_hit = found * price.read + (written - found) * price.priced_write + tail
+    on_miss = written * price.priced_write + tail
     share = money.from_physics(hit_probability)
     return share * on_hit + (1 - share) * on_miss

@@ -8,14 +8,9 @@ from itertools import pairwise
 from estimator.engine.cost import money
 from estimator.engine.cost.price_list import InForce
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.prompt_cache.cached_prices import CachePrices, cache_prices
 from estimator.engine.prompt_cache.policy import Arrivals, CacheRules
-from estimator.engine.prompt_cache.saving import (
-    CachePrices,
-    Prompt,
-    cache_prices,
-    cost_without_cache,
-    steady_or_finite_hit,
-)
+from estimator.engine.prompt_cache.saving import Prompt, cost_without_cache, steady_or_finite_hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +73,7 @@ def saving_with_marks(
         horizon_s: Length of a campaign with its cold start; None is the steady state.
 
     Raises:
+        UnpricedMeterError: Writes of a mark's life have no price.
         InvalidInputError: Marks out of order, too many, beyond the prefix, or with a life that is not on offer.
 
     Source: Anthropic's rule for mixed lives (longer ones first; reads up to the highest hit, then writes by life).
@@ -90,7 +86,7 @@ def saving_with_marks(
         if length > before:
             parts.append(_part(prices, rules, prompt, arrivals, mark, length - before, shards, horizon_s))
             before = length
-    first = cache_prices(prices, marks[0].ttl_s, prompt.prompt_tokens, answers=prompt.output_tokens > 0)
+    first = cache_prices(prices, marks[0].ttl_s, prompt.prompt_tokens, rules=rules, answers=prompt.output_tokens > 0)
     without = cost_without_cache(first, prompt)
     with localcontext(money.EXACT):
         rest = (prompt.prompt_tokens - before) * first.input + prompt.output_tokens * first.output
@@ -116,7 +112,7 @@ def _part(
     shards: int,
     horizon_s: float | None,
 ) -> MarkedPart:
-    price = cache_prices(prices, mark.ttl_s, prompt.prompt_tokens, answers=prompt.output_tokens > 0)
+    price = cache_prices(prices, mark.ttl_s, prompt.prompt_tokens, rules=rules, answers=prompt.output_tokens > 0)
     if mark.requests_per_hour is not None:
         arrivals = replace(arrivals, requests_per_hour=mark.requests_per_hour)
     hit = steady_or_finite_hit(rules, arrivals, mark.ttl_s, shards=shards, horizon_s=horizon_s)

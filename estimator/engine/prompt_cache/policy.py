@@ -21,9 +21,11 @@ Figures = NDArray[np.float64]
 class CacheRules:
     """What can be cached, for how long, and how surely it is found again.
 
-    Prefixes below `min_tokens` are not cached; of longer ones, whole steps of `granularity_tokens` are. An entry lives
-    `ttl_s` from its creation, or from its last use with `refresh_on_hit`. `hit_quality` below 1 is best effort: the
-    share of live entries that are really found. A storage price means the entry is kept for as long as one pays.
+    Prefixes below `min_tokens` are not cached; of longer ones, whole steps of `granularity_tokens` are, at most
+    `max_tokens`. An entry lives `ttl_s` from its creation, or from its last use with `refresh_on_hit`. `hit_quality`
+    below 1 is best effort: the share of live entries that are really found. A storage price means the entry is kept
+    for as long as one pays. `writes_free`: writes cost what input costs (True), have a price of their own (False), or
+    nobody says (None: then a price list with any write meter has one for each life, known or not).
     """
 
     ttls_s: tuple[int, ...] = ()
@@ -34,6 +36,8 @@ class CacheRules:
     hit_quality: float = 1.0
     ttl_settable: bool = False
     max_breakpoints: int | None = None
+    max_tokens: int | None = None
+    writes_free: bool | None = None
     assumptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -41,14 +45,17 @@ class CacheRules:
             raise InvalidInputError("a time to live is above 0 s", field="policy.ttls_s")
         if self.min_tokens < 0 or self.granularity_tokens < 1:
             raise InvalidInputError("granularity_tokens is 1 or more", field="policy.granularity_tokens")
+        if self.max_tokens is not None and self.max_tokens < max(self.min_tokens, 1):
+            raise InvalidInputError("max_tokens is at least min_tokens", field="policy.max_tokens")
         if not 0 < self.hit_quality <= 1:
             raise InvalidInputError("hit_quality is in (0, 1]", field="policy.hit_quality")
 
     def cacheable_tokens(self, prefix_tokens: int) -> int:
-        """Tokens of a prefix that the cache takes: floor(P / g) · g, or 0 below the minimum."""
+        """Tokens of a prefix that the cache takes: floor(min(P, max) / g) · g, or 0 below the minimum."""
         if prefix_tokens < max(self.min_tokens, 1):
             return 0
-        return prefix_tokens // self.granularity_tokens * self.granularity_tokens
+        taken = prefix_tokens if self.max_tokens is None else min(prefix_tokens, self.max_tokens)
+        return taken // self.granularity_tokens * self.granularity_tokens
 
 
 class ArrivalKind(StrEnum):

@@ -1,173 +1,24 @@
-"""What prompt caching saves on an API bill: per request in steady state, over a horizon, and where it breaks even.
+"""What prompt caching saves on an API bill: per request in steady state or over a horizon.
 
 Prices per token; P cached part of the prefix, S everything else of the prompt, O answer, h share of hits:
 
     without = (P + S) · p_in + O · p_out
-    with    = P · [h · p_read + (1 − h) · p_write] + S · p_in + O · p_out   (+ P · storage / requests per hour)
+    with    = P · [h · p_read + (1 − h) · p_write] + S · p_in + O · p_out
 
+An object whose storage is paid by the hour is kept alive, P · [p_read + (write + s · hours) / N], or left to lapse,
+P · [p_read + (1 − h) · (write + s · life)]: every request reads it, whoever wrote it.
 Amounts are exact decimals up to h, a physical figure; whatever holds h is rounded once to 9 significant digits.
 """
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 
 from estimator.engine.cost import money
-from estimator.engine.cost.meters import write_meter
-from estimator.engine.cost.price_list import InForce, PriceRow, Tier
-from estimator.engine.errors import MissingFigureError, UnpricedMeterError
+from estimator.engine.cost.price_list import InForce
+from estimator.engine.errors import MissingFigureError
+from estimator.engine.prompt_cache.cached_prices import CachePrices, cache_prices
+from estimator.engine.prompt_cache.pays_from import BreakEven, break_even
 from estimator.engine.prompt_cache.policy import SECONDS_PER_HOUR, ArrivalKind, Arrivals, CacheRules, hit_probability
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachePrices:
-    """Prices per token in the tier of the whole prompt; exact."""
-
-    input: Decimal
-    output: Decimal
-    read: Decimal
-    write: Decimal
-    tier: Tier
-    write_billed_as: str
-
-    @property
-    def read_ratio(self) -> float:
-        """ρ = p_read / p_in."""
-        return money.to_physics(self.read) / money.to_physics(self.input)
-
-    @property
-    def write_ratio(self) -> float:
-        """w = p_write / p_in."""
-        return money.to_physics(self.write) / money.to_physics(self.input)
-
-    def mixed(self, hit: float) -> Decimal:
-        """h · p_read + (1 − h) · p_write per token."""
-        share = money.from_physics(hit)
-        with localcontext(money.EXACT):
-            return share * self.read + (1 - share) * self.write
-
-
-def _per_token(row: PriceRow) -> Decimal:
-    return money.priced(Decimal(1), row.amount, row.unit_size)
-
-
-def cache_prices(prices: InForce, ttl_s: int, prompt_tokens: int, *, answers: bool = True) -> CachePrices:
-    """Prices a cached request is billed at; the tier comes from the total prompt, cached tokens included.
-
-    A missing write meter means writes are billed as input (providers whose writes are free of a surcharge). Where
-    nothing is answered (`answers`) the price of answers need not be known.
-
-    Raises:
-        UnpricedMeterError: No price for input, output or cache reads: unknown is never zero.
-    """
-    tier = prices.tier_for(Decimal(prompt_tokens))
-    found: dict[str, PriceRow] = {}
-    for name in ("input", "cache_read", *(["output"] if answers else [])):
-        row = prices.row(tier, name)
-        if row is None:
-            raise UnpricedMeterError(f"{name} has no price in the tier '{tier.label}'", meter=name)
-        found[name] = row
-    billed_as = next(
-        (name for name in (write_meter(ttl_s), "cache_write") if prices.row(tier, name) is not None), "input"
-    )
-    write = prices.row(tier, billed_as)
-    return CachePrices(
-        input=_per_token(found["input"]),
-        output=_per_token(found["output"]) if answers else Decimal(0),
-        read=_per_token(found["cache_read"]),
-        write=_per_token(write or found["input"]),
-        tier=tier,
-        write_billed_as=billed_as,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakEven:
-    """Where caching starts to pay; None with a reason where there is no such point. 0 means it always pays.
-
-    `hit_rate` is h* = (w − 1) / (w − ρ); `reads_per_write` is (w − 1) / (1 − ρ), `reads_per_write_whole` its ceiling;
-    `requests_per_hour` is the rate of the given kind of arrivals at which h reaches h*.
-    """
-
-    requests_per_hour: float | None
-    hit_rate: float | None
-    reads_per_write: float | None
-    reads_per_write_whole: int | None
-    reason: str | None = None
-
-
-SEVERAL_LIVES = BreakEven(
-    requests_per_hour=None,
-    hit_rate=None,
-    reads_per_write=None,
-    reads_per_write_whole=None,
-    reason="several_lives",
-)
-"""Parts with lives of their own each have their own point."""
-
-NOTHING_CACHED = BreakEven(
-    requests_per_hour=None,
-    hit_rate=None,
-    reads_per_write=None,
-    reads_per_write_whole=None,
-    reason="nothing_is_cached",
-)
-"""No rate makes a prefix pay that the cache does not take."""
-
-
-def break_even(
-    prices: CachePrices, rules: CacheRules, ttl_s: float, *, kind: ArrivalKind, shards: int = 1
-) -> BreakEven:
-    """The break-even rate, share of hits and reads per write.
-
-    h* = (w−1)/(w−ρ). Poisson, refreshed: r* = −ln(1 − h*/η)/T = ln((w−ρ)/(1−ρ))/T for η = 1; fixed expiry:
-    r* = x/(1−x)/T, x = h*/η. Regular: any gap below T (fixed expiry: k hits per write must reach h*). With storage
-    paid by the hour, r* = s/(p_in − p_read). n shards: n times the rate.
-    """
-    if prices.read >= prices.input:
-        return BreakEven(
-            requests_per_hour=None,
-            hit_rate=None,
-            reads_per_write=None,
-            reads_per_write_whole=None,
-            reason="reads_cost_as_much_as_input",
-        )
-    if rules.storage_price_per_mtok_hour is not None:
-        hourly = money.priced(Decimal(1), rules.storage_price_per_mtok_hour, 10**6)
-        rate = money.to_physics(hourly) / money.to_physics(prices.input - prices.read)
-        return BreakEven(
-            requests_per_hour=rate,
-            hit_rate=None,
-            reads_per_write=None,
-            reads_per_write_whole=None,
-            reason="storage is paid by the hour: only the rate counts",
-        )
-    rho, write = prices.read_ratio, prices.write_ratio
-    # A write no dearer than input pays from the first request on, also where it is as cheap as a read.
-    hit_rate = (write - 1) / (write - rho) if write > 1 else 0.0
-    reads = max(write - 1, 0.0) / (1 - rho)
-    per_hour = _break_even_rate(hit_rate / rules.hit_quality, rules, ttl_s, kind) if ttl_s else None
-    return BreakEven(
-        requests_per_hour=None if per_hour is None else per_hour * shards,
-        hit_rate=hit_rate,
-        reads_per_write=reads,
-        reads_per_write_whole=math.ceil(round(reads, 12)),
-        reason=None if per_hour is not None else "hits_never_frequent_enough",
-    )
-
-
-def _break_even_rate(share: float, rules: CacheRules, ttl_s: float, kind: ArrivalKind) -> float | None:
-    """Requests per hour at which live entries are found with this share."""
-    if share <= 0:
-        return 0.0
-    if kind is ArrivalKind.REGULAR:
-        if rules.refresh_on_hit:
-            return SECONDS_PER_HOUR / ttl_s if share <= 1 else None
-        return None if share >= 1 else math.ceil(round(share / (1 - share), 12)) * SECONDS_PER_HOUR / ttl_s
-    if share >= 1:
-        return None
-    load = -math.log1p(-share) if rules.refresh_on_hit else share / (1 - share)
-    return load / ttl_s * SECONDS_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,19 +37,21 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
-    """Cost per request without and with the cache under one time to live."""
+    """Cost per request without and with the cache under one time to live; None with a `reason` where not known."""
 
     ttl_s: int | None
     hit_probability: float
     cached_tokens: int
     cost_without: Decimal
-    cost_with: Decimal
-    saving: Decimal
-    saving_fraction: float
+    cost_with: Decimal | None
+    saving: Decimal | None
+    saving_fraction: float | None
     break_even: BreakEven
     prices: CachePrices
     requests: float | None = None
     stored_per_token: Decimal | None = None
+    kept_alive: bool = False
+    reason: str | None = None
 
 
 def cost_without_cache(prices: CachePrices, prompt: Prompt) -> Decimal:
@@ -236,50 +89,72 @@ def saving_with_ttl(
     ttl_s: int,
     shards: int = 1,
     horizon_s: float | None = None,
+    kept_alive: bool = True,
 ) -> Saving:
     """Cost per request with and without the cache for one time to live.
 
     Steady state; a finite horizon of N requests adds the cold start, h · (p_write − p_read) · P / N. Recorded
-    arrivals hold their cold start already. Where storage is paid by the hour the entry is kept alive all the time
-    (whenever it pays at all, that is cheaper than letting it lapse): every request reads, storage · P / r is added,
-    and a horizon adds the one write.
+    arrivals hold their cold start already. Where storage is paid by the hour the object is `kept_alive` for the whole
+    horizon (without one for ever), or left to lapse after `ttl_s` and written anew by the next request. Where a write
+    of this life has no price, neither the cost with the cache nor the saving is known.
 
     Source: design 08; providers' rules as stored in the policy rows.
     """
-    price = cache_prices(prices, ttl_s, prompt.prompt_tokens, answers=prompt.output_tokens > 0)
+    price = cache_prices(prices, ttl_s, prompt.prompt_tokens, rules=rules, answers=prompt.output_tokens > 0)
     cached = rules.cacheable_tokens(prompt.prefix_tokens)
     requests = requests_in(arrivals, horizon_s)
     without = cost_without_cache(price, prompt)
     stored = rules.storage_price_per_mtok_hour
-    if stored is not None:
-        hit, per_token = 1.0, _stored_cost(price, stored, arrivals, requests, horizon_s)
-    else:
-        hit = steady_or_finite_hit(rules, arrivals, ttl_s, shards=shards, horizon_s=horizon_s)
-        per_token = price.mixed(hit)
-    with localcontext(money.EXACT):
-        rest = (prompt.prompt_tokens - cached) * price.input + prompt.output_tokens * price.output
-        exact = cached * per_token + rest
-        saving = without - exact
+    hit = steady_or_finite_hit(rules, arrivals, ttl_s, shards=shards, horizon_s=horizon_s)
+    per_token: Decimal | None = None
+    if stored is not None and kept_alive:
+        hit = 1.0
+    if price.write is not None:
+        if stored is None:
+            per_token = price.mixed(hit)
+        elif kept_alive:
+            per_token = _kept_alive(price, stored, arrivals, requests, horizon_s)
+        else:
+            per_token = _lapsing(price, stored, hit, min(ttl_s, horizon_s or ttl_s))
+    costs = _costs(price, prompt, cached, without, per_token)
     return Saving(
         ttl_s=ttl_s,
         hit_probability=hit if cached else 0.0,
         cached_tokens=cached,
         cost_without=without,
-        cost_with=money.round_physics(exact) if cached else without,
-        saving=money.round_physics(saving) if cached else Decimal(0),
-        saving_fraction=money.to_physics(saving) / money.to_physics(without) if without and cached else 0.0,
+        cost_with=costs[0],
+        saving=costs[1],
+        saving_fraction=costs[2],
         break_even=break_even(price, rules, ttl_s, kind=arrivals.kind, shards=shards),
         prices=price,
         requests=requests,
         stored_per_token=None if stored is None else per_token,
+        kept_alive=stored is not None and kept_alive,
+        reason=price.reason if cached and per_token is None else None,
     )
 
 
-def _stored_cost(
+def _costs(
+    price: CachePrices, prompt: Prompt, cached: int, without: Decimal, per_token: Decimal | None
+) -> tuple[Decimal | None, Decimal | None, float | None]:
+    """Cost with the cache, saving and its share; all None where a cached token's cost is not known."""
+    if not cached:
+        return without, Decimal(0), 0.0
+    if per_token is None:
+        return None, None, None
+    with localcontext(money.EXACT):
+        rest = (prompt.prompt_tokens - cached) * price.input + prompt.output_tokens * price.output
+        exact = cached * per_token + rest
+        saving = without - exact
+    share = money.to_physics(saving) / money.to_physics(without) if without else 0.0
+    return money.round_physics(exact), money.round_physics(saving), share
+
+
+def _kept_alive(
     price: CachePrices, storage: Decimal, arrivals: Arrivals, requests: float | None, horizon_s: float | None
 ) -> Decimal:
-    """p_read + s / (requests per hour), plus the one write over the requests of a horizon; per token."""
-    if arrivals.kind is ArrivalKind.RECORDED and horizon_s is not None and requests:
+    """p_read + s · hours / N + p_write / N for N requests of a horizon; for ever p_read + s / (requests per hour)."""
+    if horizon_s is not None and requests:
         hours_per_request = horizon_s / SECONDS_PER_HOUR / requests
     elif arrivals.rate_per_s > 0:
         hours_per_request = 1 / (arrivals.rate_per_s * SECONDS_PER_HOUR)
@@ -288,13 +163,24 @@ def _stored_cost(
     with localcontext(money.EXACT):
         per_token = price.read + storage / 10**6 * money.from_physics(hours_per_request)
         if requests is not None:
-            per_token += price.write * money.from_physics(1 / requests)
+            per_token += price.priced_write * money.from_physics(1 / requests)
         return per_token
+
+
+def _lapsing(price: CachePrices, storage: Decimal, hit: float, life_s: float) -> Decimal:
+    """p_read + (1 − h) · (p_write + s · life): each object is paid for its whole life."""
+    hours = money.from_physics(life_s / SECONDS_PER_HOUR)
+    with localcontext(money.EXACT):
+        per_object = price.priced_write + storage / 10**6 * hours
+        return price.read + (1 - money.from_physics(hit)) * per_object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheEstimate:
-    """The answer: every time to live offered, the best one, why there may be no saving, and the worth of reordering."""
+    """The answer: every time to live offered, the best one, why there may be no saving, and the worth of reordering.
+
+    `best` is the cheapest whose cost is known; where none is, the first one, with its reason.
+    """
 
     by_ttl: tuple[Saving, ...]
     best: Saving
@@ -316,8 +202,9 @@ def estimate(
 ) -> CacheEstimate:
     """Evaluate every time to live on offer (or the one asked) and name the cheapest.
 
-    With the variable part first no two prompts begin alike: the cached prefix is 0 and everything is billed as input;
-    `reordering_worth` says what the other order would save per request.
+    An object paid by the hour is tried both kept alive and lapsing. With the variable part first no two prompts begin
+    alike: the cached prefix is 0 and everything is billed as input; `reordering_worth` says what the other order would
+    save per request.
 
     Raises:
         MissingFigureError: No time to live is known; it must be given.
@@ -325,30 +212,47 @@ def estimate(
     ttls = (ttl_s,) if ttl_s is not None else rules.ttls_s
     if not ttls:
         raise MissingFigureError("no time to live is known for this cache: give ttl_s", field="ttl_s")
+    ways = (True, False) if rules.storage_price_per_mtok_hour is not None else (False,)
     savings = [
-        saving_with_ttl(prices, rules, prompt, arrivals, ttl_s=ttl, shards=shards, horizon_s=horizon_s) for ttl in ttls
+        saving_with_ttl(
+            prices, rules, prompt, arrivals, ttl_s=ttl, shards=shards, horizon_s=horizon_s, kept_alive=kept_alive
+        )
+        for ttl in ttls
+        for kept_alive in ways
     ]
-    best = min(savings, key=lambda item: (item.cost_with, item.ttl_s or 0))
+    best = min(savings, key=_by_cost)
     reasons = _reasons(rules, prompt, best)
-    warnings = tuple(
-        f"no price for {write_meter(ttl)}: its writes are billed as input"
-        for ttl, item in zip(ttls, savings, strict=True)
-        if item.prices.write_billed_as == "input" and _has_write_meter(prices)
-    )
+    warnings = _warnings(rules, prompt, savings)
     if not variable_part_first:
         return CacheEstimate(by_ttl=tuple(savings), best=best, reasons=reasons, warnings=warnings)
     flat = tuple(_uncached(item) for item in savings)
+    kept = ("costs_more_than_it_saves", "unknown_write_price")
     return CacheEstimate(
         by_ttl=flat,
         best=_uncached(best),
-        reasons=("variable_part_first", *(reason for reason in reasons if reason != "costs_more_than_it_saves")),
+        reasons=("variable_part_first", *(reason for reason in reasons if reason not in kept)),
         warnings=warnings,
-        reordering_worth=max(best.saving, Decimal(0)),
+        reordering_worth=None if best.saving is None else max(best.saving, Decimal(0)),
     )
 
 
-def _has_write_meter(prices: InForce) -> bool:
-    return any(name.startswith("cache_write") for meters in prices.tiers.values() for name in meters)
+def _by_cost(item: Saving) -> tuple[bool, Decimal, int]:
+    """The cheapest first; what is not known comes after everything that is."""
+    return item.cost_with is None, item.cost_with or Decimal(0), item.ttl_s or 0
+
+
+def _warnings(rules: CacheRules, prompt: Prompt, savings: list[Saving]) -> tuple[str, ...]:
+    unknown = dict.fromkeys(item.ttl_s for item in savings if item.reason is not None)
+    found = [
+        f"The price list has no price of writes that live {ttl} s: what that life costs is not known."
+        for ttl in unknown
+    ]
+    if rules.max_tokens is not None and prompt.prefix_tokens > rules.max_tokens:
+        found.append(
+            f"The provider states that it caches at most {rules.max_tokens} tokens; what happens beyond is not "
+            "documented, and the rest is counted as plain input."
+        )
+    return tuple(found)
 
 
 def _uncached(item: Saving) -> Saving:
@@ -363,6 +267,7 @@ def _uncached(item: Saving) -> Saving:
         break_even=item.break_even,
         prices=item.prices,
         requests=item.requests,
+        kept_alive=item.kept_alive,
     )
 
 
@@ -371,6 +276,8 @@ def _reasons(rules: CacheRules, prompt: Prompt, best: Saving) -> tuple[str, ...]
         return ("no_shared_prefix",)
     if best.cached_tokens == 0:
         return ("below_minimum",) if prompt.prefix_tokens < rules.min_tokens else ("below_granularity",)
+    if best.saving is None:
+        return ("unknown_write_price",)
     if best.saving < 0:
         return ("costs_more_than_it_saves",)
     return ()

@@ -1,5 +1,6 @@
 """`estimates/prompt-cache/`: what caching a shared prefix saves with a provider's rules and a traffic."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -15,13 +16,13 @@ from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart
 from estimator.estimates.cost.self_hosted_part import in_part
 from estimator.estimates.echo import several_parts
 from estimator.estimates.endpoint import Asked, Endpoint
-from estimator.estimates.prompt_cache.compute import CacheAnswer, CacheQuestion, cache_answer
+from estimator.estimates.prompt_cache.compute import NO_CACHE, CacheAnswer, CacheQuestion, cache_answer
 from estimator.estimates.prompt_cache.explain import cache_steps
-from estimator.estimates.prompt_cache.figures import cache_figures
+from estimator.estimates.prompt_cache.figures import cache_figures, unknown_figures
 from estimator.estimates.prompt_cache.parts import PromptCacheAnswer
 from estimator.estimates.prompt_cache.prefix_part import PrefixReusePart, reuse_answer
 from estimator.estimates.unused import Unused, unused_of_a_bill, unused_warnings
-from estimator.question.fields import SMALLEST, WHOLE, Money, RequestBody, Tokens, TokensOrNone, tag
+from estimator.question.fields import MAX_TOKENS, SMALLEST, WHOLE, Money, RequestBody, Tokens, TokensOrNone, tag
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.resolvers.prices import price_provenance, resolve_policy, resolve_price
@@ -98,6 +99,9 @@ class PolicyPart(RequestBody):
     )
     refresh_on_hit: bool = Field(default=True, description="A hit starts the life anew; false: fixed expiry.")
     min_tokens: TokensOrNone = Field(default=0, description="Shortest prefix that is cached, tokens.")
+    max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS), WHOLE] | None = Field(
+        default=None, description="Longest prefix that is cached, tokens; null: no limit."
+    )
     granularity_tokens: Annotated[int, Field(ge=1, le=1_000_000), WHOLE] = Field(
         default=1, description="Cached lengths are multiples of this, tokens."
     )
@@ -115,6 +119,7 @@ class PolicyPart(RequestBody):
             ttls_s=tuple(dict.fromkeys(self.ttls_s)),
             refresh_on_hit=self.refresh_on_hit,
             min_tokens=self.min_tokens,
+            max_tokens=self.max_tokens,
             granularity_tokens=self.granularity_tokens,
             storage_price_per_mtok_hour=None if storage is None else Decimal(storage),
             hit_quality=self.hit_quality,
@@ -191,8 +196,24 @@ def _api(body: PromptCacheRequest, part: CachedApiPart, asked: Asked) -> PromptC
     price = in_part("api", lambda: resolve_price(part.price_choice(), asked.facts))
     stated = body.policy.rules() if isinstance(body.policy, PolicyPart) else body.policy
     policy = resolve_policy(price, stated, body.ttl_s)
-    arrivals = body.arrivals.arrivals()
-    question = CacheQuestion(
+    question = _question(body, body.arrivals.arrivals())
+    if policy.rules is None:
+        question = replace(question, marks=(), ttl_s=None)
+    found = cache_answer(price.prices, policy.rules or NO_CACHE, question)
+    used = price.prices.tiers.get(found.estimate.best.prices.tier, {})
+    references = {row.reference: f"api.price.{name}" for name, row in used.items() if name in _billed(found)}
+    resolved = [price, price_provenance(price, asked.facts, references), policy, _notes(body, found)]
+    if "request" in used:
+        resolved.append(Resolved(not_modelled=(_("the fee of each request, which no cache saves"),)))
+    steps: list[Step] = cache_steps(found, question.prompt, price.prices.currency) if asked.explain else []
+    common = several_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
+    known = policy.rules is not None
+    figures = cache_figures(question, found, policy.slug) if known else unknown_figures(question, found)
+    return PromptCacheAnswer(**common, **figures, price=price.slug, currency=price.prices.currency, self_hosted=None)
+
+
+def _question(body: PromptCacheRequest, arrivals: Arrivals) -> CacheQuestion:
+    return CacheQuestion(
         prompt=_prompt(body),
         arrivals=arrivals,
         turns=tuple(Turn(input_tokens=t.input_tokens, output_tokens=t.output_tokens) for t in body.turns or ()),
@@ -202,16 +223,6 @@ def _api(body: PromptCacheRequest, part: CachedApiPart, asked: Asked) -> PromptC
         shards=body.shards,
         horizon_s=body.horizon_s,
     )
-    found = cache_answer(price.prices, policy.rules, question)
-    used = price.prices.tiers.get(found.estimate.best.prices.tier, {})
-    references = {row.reference: f"api.price.{name}" for name, row in used.items() if name in _billed(found)}
-    resolved = [price, price_provenance(price, asked.facts, references), policy, _notes(body, found)]
-    if "request" in used:
-        resolved.append(Resolved(not_modelled=(_("the fee of each request, which no cache saves"),)))
-    steps: list[Step] = cache_steps(found, question.prompt, price.prices.currency) if asked.explain else []
-    common = several_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
-    return PromptCacheAnswer(**common, **cache_figures(question, found, policy.slug), price=price.slug,
-                             currency=price.prices.currency, self_hosted=None)  # fmt: skip
 
 
 def _check_marks(body: PromptCacheRequest) -> None:
@@ -237,8 +248,8 @@ def _billed(found: CacheAnswer) -> set[str]:
     parts = found.marked.parts if found.marked is not None else ()
     return {
         "input", "output", "cache_read",
-        *(item.prices.write_billed_as for item in found.estimate.by_ttl),
-        *(part.prices.write_billed_as for part in parts),
+        *(item.prices.write_billed_as or "" for item in found.estimate.by_ttl),
+        *(part.prices.write_billed_as or "" for part in parts),
     }  # fmt: skip
 
 
@@ -285,7 +296,7 @@ def _self_hosted(body: PromptCacheRequest, asked: Asked) -> PromptCacheAnswer:
     common = several_parts(resolved, catalog_revision=asked.facts.catalog_revision, steps=steps, explain=asked.explain)
     nothing = dict.fromkeys(
         ("price", "policy", "currency", "tier", "ttl_s", "requests", "cost_without", "cost_with", "saving",
-         "saving_fraction", "saving_per_hour", "break_even", "reordering_worth")
+         "saving_fraction", "saving_per_hour", "break_even", "reordering_worth", "advice")
     )  # fmt: skip
     return PromptCacheAnswer.model_validate(
         common | nothing | {

@@ -5,11 +5,15 @@ from decimal import Decimal
 
 from estimator.engine.cost import money
 from estimator.engine.cost.price_list import InForce
-from estimator.engine.errors import MissingFigureError
+from estimator.engine.errors import MissingFigureError, UnpricedMeterError
+from estimator.engine.prompt_cache.advice import Advice, CacheOption, Use, advice, compare
 from estimator.engine.prompt_cache.conversation import Conversation, Turn, conversation_cost
 from estimator.engine.prompt_cache.marks import Mark, MarkedSaving, saving_with_marks
 from estimator.engine.prompt_cache.policy import ArrivalKind, Arrivals, CacheRules, hit_probability, recorded_hits
 from estimator.engine.prompt_cache.saving import CacheEstimate, Prompt, estimate
+
+NO_CACHE = CacheRules(ttls_s=(1,), min_tokens=2**62, writes_free=True)
+"""Rules of a cache that takes nothing: what a request costs without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,7 @@ class CacheAnswer:
     """Costs per request (`marked` where marks were given), or of a whole conversation where turns were."""
 
     estimate: CacheEstimate
+    advice: Advice
     conversations: tuple[tuple[int, Conversation], ...] = ()
     marked: MarkedSaving | None = None
 
@@ -59,15 +64,40 @@ def cache_answer(prices: InForce, rules: CacheRules, question: CacheQuestion) ->
         horizon_s=question.horizon_s,
     )
     if question.marks:
-        return CacheAnswer(estimate=found, marked=_marked(prices, rules, question))
-    if not question.turns:
-        return CacheAnswer(estimate=found)
-    usable = CacheRules(min_tokens=2**62) if question.variable_part_first else rules
+        marked = _marked(prices, rules, question)
+        used = CacheOption(use=Use.LIFETIME, ttl_s=None, cost=marked.cost_with)
+        return CacheAnswer(estimate=found, marked=marked, advice=compare(marked.cost_without, [used]))
+    if question.turns:
+        return _talks(found, prices, rules, question)
+    ways = advice(found.by_ttl, rules, question.prompt, question.arrivals, shards=question.shards)
+    return CacheAnswer(estimate=found, advice=ways)
+
+
+def _talks(found: CacheEstimate, prices: InForce, rules: CacheRules, question: CacheQuestion) -> CacheAnswer:
+    """The conversation under every time to live whose writes have a price in every turn.
+
+    Raises:
+        UnpricedMeterError: None has.
+    """
+    usable = NO_CACHE if question.variable_part_first else rules
     ttls = (question.ttl_s,) if question.ttl_s is not None else rules.ttls_s
-    return CacheAnswer(
-        estimate=found,
-        conversations=tuple((ttl, _conversation(prices, usable, rules, question, ttl)) for ttl in ttls),
-    )
+    talks: list[tuple[int, Conversation]] = []
+    options: list[CacheOption] = []
+    unpriced: UnpricedMeterError | None = None
+    for ttl in ttls:
+        try:
+            talk = _conversation(prices, usable, rules, question, ttl)
+        except UnpricedMeterError as missing:
+            unpriced = missing
+            options.append(
+                CacheOption(use=Use.LIFETIME, ttl_s=ttl, cost=None, reason=f"unpriced-meter: {missing.meter}")
+            )
+            continue
+        talks.append((ttl, talk))
+        options.append(CacheOption(use=Use.LIFETIME, ttl_s=ttl, cost=talk.cost_with))
+    if unpriced is not None and not talks:
+        raise unpriced
+    return CacheAnswer(estimate=found, conversations=tuple(talks), advice=compare(talks[0][1].cost_without, options))
 
 
 def _marked(prices: InForce, rules: CacheRules, question: CacheQuestion) -> MarkedSaving:
@@ -113,9 +143,9 @@ def _turn_hits(rules: CacheRules, question: CacheQuestion, ttl_s: int) -> list[f
     return [share] * count
 
 
-def per_hour(amount: Decimal, arrivals: Arrivals) -> Decimal | None:
+def per_hour(amount: Decimal | None, arrivals: Arrivals) -> Decimal | None:
     """An amount per request as an amount per hour of traffic; None for a record without duration."""
     rate = arrivals.rate_per_s
-    if rate <= 0:
+    if rate <= 0 or amount is None:
         return None
     return money.round_physics(money.EXACT.multiply(amount, money.from_physics(rate * 3600)))

@@ -1,9 +1,12 @@
 """The working of a prompt-cache answer: one life, several marks, or a conversation."""
 
+from decimal import Decimal
+
 from estimator.engine.explain import Step
+from estimator.engine.prompt_cache.cached_prices import CachePrices
 from estimator.engine.prompt_cache.conversation import Conversation
 from estimator.engine.prompt_cache.marks import MarkedSaving
-from estimator.engine.prompt_cache.saving import CachePrices, Prompt, Saving
+from estimator.engine.prompt_cache.saving import Prompt, Saving
 from estimator.estimates.prompt_cache.compute import CacheAnswer
 
 
@@ -18,7 +21,7 @@ def cache_steps(found: CacheAnswer, prompt: Prompt, currency: str) -> list[Step]
             *_marks_steps(found.marked, best.prices, prompt, currency),
         ]
     steps = [_without(best.prices, prompt, best, currency)]
-    if best.cached_tokens and best.stored_per_token is None:
+    if best.cached_tokens and best.stored_per_token is None and best.cost_with is not None:
         steps += [_with(best, prompt, currency), _saved(best, currency)]
     return steps
 
@@ -48,13 +51,13 @@ def _with(best: Saving, prompt: Prompt, currency: str) -> Step:
             "cached": best.cached_tokens,
             "hit": best.hit_probability,
             "read": price.read,
-            "write": price.write,
+            "write": price.priced_write,
             "rest": prompt.prompt_tokens - best.cached_tokens,
             "input": price.input,
             "output_tokens": prompt.output_tokens,
             "output": price.output,
         },
-        value=best.cost_with,
+        value=best.cost_with or Decimal(0),
         unit=currency,
         source=f"price list, {price.tier.label}; writes billed as {price.write_billed_as}",
     )
@@ -64,8 +67,8 @@ def _saved(costs: Saving | MarkedSaving, currency: str) -> Step:
     return Step.worked(
         name="saving",
         formula="cost_without − cost_with",
-        values={"cost_without": costs.cost_without, "cost_with": costs.cost_with},
-        value=costs.saving,
+        values={"cost_without": costs.cost_without, "cost_with": costs.cost_with or Decimal(0)},
+        value=costs.saving or Decimal(0),
         unit=currency,
         source="definition",
     )
@@ -83,7 +86,7 @@ def _marks_steps(found: MarkedSaving, price: CachePrices, prompt: Prompt, curren
                 "tokens": part.tokens,
                 "hit": part.hit_probability,
                 "read": part.prices.read,
-                "write": part.prices.write,
+                "write": part.prices.priced_write,
             },
             value=part.cost,
             unit=currency,

@@ -5,9 +5,12 @@ from django.utils.translation import gettext as _
 from estimator.engine.cost import money
 from estimator.engine.prompt_cache.conversation import Conversation
 from estimator.engine.prompt_cache.marks import MarkedPart, MarkedSaving
-from estimator.engine.prompt_cache.saving import NOTHING_CACHED, SEVERAL_LIVES, Saving
+from estimator.engine.prompt_cache.pays_from import NOTHING_CACHED, SEVERAL_LIVES, BreakEven
+from estimator.engine.prompt_cache.saving import Saving
 from estimator.estimates.prompt_cache.compute import CacheAnswer, CacheQuestion, per_hour
-from estimator.estimates.prompt_cache.parts import CacheBreakEven, CacheByTtl, CacheMark, CacheTurn
+from estimator.estimates.prompt_cache.parts import CacheAdvice, CacheBreakEven, CacheByTtl, CacheMark, CacheTurn
+
+NO_POLICY = "no_policy_known"
 
 
 def cache_figures(question: CacheQuestion, found: CacheAnswer, policy: str | None) -> dict[str, object]:
@@ -15,6 +18,7 @@ def cache_figures(question: CacheQuestion, found: CacheAnswer, policy: str | Non
     figures = _of_request(question, found) | {
         "policy": policy,
         "by_ttl": _by_ttl(found),
+        "advice": CacheAdvice.of(found.advice),
         "suggestions": _suggestions(question, found),
         "reordering_worth": found.estimate.reordering_worth,
         "turns": [],
@@ -25,6 +29,28 @@ def cache_figures(question: CacheQuestion, found: CacheAnswer, policy: str | Non
     elif found.marked is not None:
         figures |= _of_marks(question, found.marked)
     return figures
+
+
+_NOT_KNOWN = (
+    "ttl_s", "cached_tokens", "cost_with", "saving", "saving_fraction", "saving_per_hour", "hit_probability", "advice",
+    "reordering_worth",
+)  # fmt: skip
+
+
+def unknown_figures(question: CacheQuestion, found: CacheAnswer) -> dict[str, object]:
+    """The figures where the rules of the cache are not known: the cost without one, and nothing else."""
+    return (
+        cache_figures(question, found, None)
+        | dict.fromkeys(_NOT_KNOWN)
+        | {
+            "break_even": CacheBreakEven.of(BreakEven(reason=NO_POLICY)),
+            "by_ttl": [],
+            "turns": [],
+            "marks": [],
+            "reasons": [NO_POLICY],
+            "suggestions": [_("State the rules of this cache in policy to have its saving.")],
+        }
+    )
 
 
 def _of_request(question: CacheQuestion, found: CacheAnswer) -> dict[str, object]:
@@ -85,7 +111,7 @@ def _mark(part: MarkedPart) -> CacheMark:
         ttl_s=part.mark.ttl_s,
         tokens=part.tokens,
         hit_probability=part.hit_probability,
-        write_billed_as=part.prices.write_billed_as,
+        write_billed_as=part.prices.write_billed_as or part.prices.write_meter,
         cost=money.round_physics(part.cost),
     )
 
@@ -100,22 +126,24 @@ def _conversation_reasons(found: CacheAnswer, talk: Conversation) -> list[str]:
 
 def _by_ttl(found: CacheAnswer) -> list[CacheByTtl]:
     talks = dict(found.conversations)
-    rows = []
-    for item in found.estimate.by_ttl:
-        talk = talks.get(item.ttl_s or 0)
-        costs: Saving | Conversation = talk or item
-        rows.append(
-            CacheByTtl(
-                ttl_s=item.ttl_s or 0,
-                hit_probability=talk.turns[-1].hit_probability if talk else item.hit_probability,
-                cost_with=costs.cost_with,
-                saving=costs.saving,
-                saving_fraction=costs.saving_fraction,
-                break_even=_break_even(item, talk),
-                write_billed_as=item.prices.write_billed_as,
-            )
-        )
-    return rows
+    return [_row(item, talks.get(item.ttl_s or 0), of_talk=bool(talks)) for item in found.estimate.by_ttl]
+
+
+def _row(item: Saving, talk: Conversation | None, *, of_talk: bool) -> CacheByTtl:
+    """One life; where conversations are asked for, null for one that has none."""
+    costs: Saving | Conversation = talk or item
+    known = talk is not None or not of_talk
+    return CacheByTtl(
+        ttl_s=item.ttl_s or 0,
+        kept_alive=item.kept_alive,
+        hit_probability=talk.turns[-1].hit_probability if talk else item.hit_probability,
+        cost_with=costs.cost_with if known else None,
+        saving=costs.saving if known else None,
+        saving_fraction=costs.saving_fraction if known else None,
+        break_even=_break_even(item, talk),
+        write_billed_as=item.prices.write_billed_as,
+        reason=item.reason if known else f"unpriced-meter: {item.prices.write_meter}",
+    )
 
 
 def _break_even(item: Saving, talk: Conversation | None) -> CacheBreakEven:
@@ -135,6 +163,7 @@ def _suggestions(question: CacheQuestion, found: CacheAnswer) -> list[str]:
         )
     if "costs_more_than_it_saves" in found.estimate.reasons:
         texts.append(_("At this rate writes cost more than hits save: leave the marks out, or pool the traffic."))
-    if question.shards > 1 and found.estimate.best.stored_per_token is None and found.estimate.best.saving >= 0:
+    best = found.estimate.best
+    if question.shards > 1 and best.stored_per_token is None and best.saving is not None and best.saving >= 0:
         texts.append(_("Route requests with the same prefix to the same cache."))
     return texts

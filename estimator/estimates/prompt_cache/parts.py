@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from estimator.engine.prompt_cache.saving import BreakEven
+from estimator.engine.prompt_cache.advice import Advice, CacheOption
+from estimator.engine.prompt_cache.pays_from import BreakEven
 from estimator.estimates.answers import Amount, ResponsePart
 from estimator.estimates.echo import PartlyPlannedAnswer
 from estimator.estimates.prompt_cache.prefix_part import PrefixReuse
@@ -34,15 +35,52 @@ class CacheBreakEven(ResponsePart):
 
 
 class CacheByTtl(ResponsePart):
-    """The same figures for one time to live."""
+    """The same figures for one time to live; null with a reason where its writes have no price."""
 
     ttl_s: int = Field(description="Time to live, seconds.")
+    kept_alive: bool = Field(
+        description="true: an object paid by the hour that is kept for the whole horizon; false: it lapses after ttl_s."
+    )
     hit_probability: float = Field(description="Share of requests that find the prefix, 0 to 1.")
-    cost_with: Amount = Field(description="Cost with the cache.")
-    saving: Amount = Field(description="cost_without − cost_with.")
-    saving_fraction: float = Field(description="Saving over cost_without; negative when it costs more.")
+    cost_with: Amount | None = Field(description="Cost with the cache.")
+    saving: Amount | None = Field(description="cost_without − cost_with.")
+    saving_fraction: float | None = Field(description="Saving over cost_without; negative when it costs more.")
     break_even: CacheBreakEven
-    write_billed_as: str = Field(description="Meter whose price bills the writes.")
+    write_billed_as: str | None = Field(description="Meter whose price bills the writes; null where none does.")
+    reason: str | None = Field(description="Why a figure is null.")
+
+
+class CacheOptionAnswer(ResponsePart):
+    """One way to use the cache."""
+
+    use: Literal["none", "lifetime", "lapsing", "kept_alive"] = Field(
+        description=(
+            "none: no cache; lifetime: entries of ttl_s as requests find them; lapsing: a stored object written anew "
+            "when it has expired; kept_alive: a stored object, or entries read once a life while nobody else does."
+        )
+    )
+    ttl_s: int | None = Field(description="Time to live, seconds; null without one, or with marks.")
+    cost: Amount | None = Field(description="Cost of a request, or of the conversation; null with a reason.")
+    reason: str | None = Field(description="Why there is no cost.")
+
+    @classmethod
+    def of(cls, option: CacheOption) -> "CacheOptionAnswer":
+        """The answer's form."""
+        return cls(use=option.use.value, ttl_s=option.ttl_s, cost=option.cost, reason=option.reason)
+
+
+class CacheAdvice(ResponsePart):
+    """The cheapest way, and every way compared."""
+
+    use: Literal["none", "lifetime", "lapsing", "kept_alive"] = Field(description="The cheapest way; see options.")
+    ttl_s: int | None = Field(description="Its time to live, seconds.")
+    options: list[CacheOptionAnswer] = Field(description="Every way; one without a known cost is never the cheapest.")
+
+    @classmethod
+    def of(cls, found: Advice) -> "CacheAdvice":
+        """The answer's form."""
+        options = [CacheOptionAnswer.of(option) for option in found.options]
+        return cls(use=found.best.use.value, ttl_s=found.best.ttl_s, options=options)
 
 
 class CacheTurn(ResponsePart):
@@ -89,11 +127,14 @@ class PromptCacheAnswer(PartlyPlannedAnswer):
     saving_per_hour: Amount | None = Field(description="Saving of an hour of this traffic; null for conversations.")
     hit_probability: float | None = Field(description="Share of requests that find the prefix, 0 to 1.")
     break_even: CacheBreakEven | None = Field(description="Where caching starts to pay; null for self-hosting.")
+    advice: CacheAdvice | None = Field(
+        description="No cache, each life, lapsing and kept alive compared; null where the rules are not known."
+    )
     by_ttl: list[CacheByTtl] = Field(description="Every time to live on offer, or the one asked for.")
     reasons: list[str] = Field(
         description=(
-            "Why there is no saving: below_minimum, below_granularity, no_shared_prefix, variable_part_first, "
-            "costs_more_than_it_saves."
+            "Why there is no saving: no_policy_known, unknown_write_price, below_minimum, below_granularity, "
+            "no_shared_prefix, variable_part_first, costs_more_than_it_saves."
         )
     )
     suggestions: list[str] = Field(description="What would save more.")

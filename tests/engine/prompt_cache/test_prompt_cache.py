@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from estimator.engine.cost.price_list import InlineTier, inline_prices
 from estimator.engine.errors import MissingFigureError, UnpricedMeterError
+from estimator.engine.prompt_cache.cached_prices import cache_prices
 from estimator.engine.prompt_cache.conversation import Turn, conversation_cost
+from estimator.engine.prompt_cache.pays_from import break_even
 from estimator.engine.prompt_cache.policy import (
     ArrivalKind,
     Arrivals,
@@ -19,7 +21,7 @@ from estimator.engine.prompt_cache.policy import (
     recorded_hits,
     regular_hit_probability,
 )
-from estimator.engine.prompt_cache.saving import Prompt, break_even, cache_prices, estimate, saving_with_ttl
+from estimator.engine.prompt_cache.saving import Prompt, estimate, saving_with_ttl
 
 D = Decimal
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 import orjson
 import pytest
 
+from catalog.models import ApiPrice, Provider
 from estimator.api.parsing import parse_body
 from estimator.estimates.endpoint import Asked
 from estimator.estimates.prompt_cache import answer as prompt_cache
@@ -196,15 +197,98 @@ def test_shards_thin_the_traffic(ask):
     assert three["break_even"]["requests_per_hour"] == pytest.approx(3 * one["break_even"]["requests_per_hour"])
 
 
-def test_a_write_meter_that_is_missing_bills_writes_as_input_and_says_so(ask):
+def test_a_life_whose_writes_have_no_price_is_null_with_a_reason_and_never_best(ask):
     price = usd(input="3", output="15", cache_read="0.3", cache_write_5m="3.75")
+    body = {"api": {"price": price}, "arrivals": {"requests_per_hour": 1}, "prefix_tokens": 20000}
+    answer = ask(**body, policy={"ttls_s": [300, 3600]})
+    known, unknown = answer["by_ttl"]
+    assert (known["write_billed_as"], known["reason"]) == ("cache_write_5m", None)
+    assert unknown["cost_with"] is unknown["saving"] is unknown["write_billed_as"] is None
+    assert unknown["reason"] == "unpriced-meter: cache_write_1h"
+    assert answer["ttl_s"] == 300
+    # 20,000 tokens at 3 USD: 0.06; with writes of five minutes at one request an hour it costs more.
+    assert Decimal(answer["cost_with"]) > Decimal(answer["cost_without"]) == Decimal("0.06")
+    assert answer["advice"]["use"] == "none"
+    assert any("3600 s" in text for text in answer["warnings"])
+    alone = ask(**body, policy={"ttls_s": [3600]})
+    assert alone["cost_with"] is alone["saving"] is None
+    assert alone["reasons"] == ["unknown_write_price"]
+
+
+def test_a_conversation_leaves_out_a_life_whose_writes_have_no_price(ask):
+    price = usd(input="3", output="15", cache_read="0.3", cache_write_5m="3.75")
+    turns = [{"input_tokens": 500, "output_tokens": 300}] * 4
+    body = {"api": {"price": price}, "arrivals": {"requests_per_hour": 60}, "prefix_tokens": 8000, "turns": turns}
+    answer = ask(**body, policy={"ttls_s": [300, 3600]})
+    assert answer["ttl_s"] == 300
+    assert [item["cost_with"] is None for item in answer["by_ttl"]] == [False, True]
+    problem = ask(status=422, **body, ttl_s=3600, policy={"ttls_s": [300, 3600]})
+    assert "cache_write_1h" in problem["detail"]
+
+
+def test_an_object_of_a_short_campaign_is_stored_for_the_campaign_only(ask):
+    """One request in an hour: 20,000 · (1.25 write + 0.125 read + 4.50 storage) / 10^6 = 0.1175, against 0.025."""
+    price = usd(input="1.25", output="10", cache_read="0.125")
+    stored = {"ttls_s": [3600], "refresh_on_hit": False, "storage_price_per_mtok_hour": "4.5"}
+    body = {"api": {"price": price}, "policy": stored, "prefix_tokens": 20000, "horizon_s": 3600}
+    rare = ask(**body, arrivals={"requests_per_hour": 0.1})
+    assert (rare["cost_without"], rare["cost_with"]) == ("0.025", "0.1175")
+    assert rare["advice"]["use"] == "none"
+    assert [option["use"] for option in rare["advice"]["options"]] == ["none", "kept_alive", "lapsing"]
+    often = ask(**body, arrivals={"requests_per_hour": 100})
+    # 100 requests: 0.125 + (1.25 + 4.50) / 100 = 0.1825 USD per million tokens.
+    assert often["cost_with"] == "0.00365"
+    assert often["advice"]["use"] == "kept_alive"
+
+
+def test_bursts_let_an_object_lapse(ask):
+    """Two requests at the start of each of two days: two objects of an hour against a day and more of storage."""
+    price = usd(input="1.25", output="10", cache_read="0.125")
+    stored = {"ttls_s": [3600], "refresh_on_hit": False, "storage_price_per_mtok_hour": "1"}
     answer = ask(
-        api={"price": price}, arrivals={"requests_per_hour": 6},
-        policy={"ttls_s": [300, 3600], "refresh_on_hit": True, "min_tokens": 1024, "granularity_tokens": 1,
-                "storage_price_per_mtok_hour": None, "hit_quality": 1.0}, **LENGTHS,
+        api={"price": price}, policy=stored, prefix_tokens=1_000_000, horizon_s=172_800,
+        arrivals={"kind": "recorded", "times_s": [0, 60, 86_400, 86_460]},
     )  # fmt: skip
-    assert [item["write_billed_as"] for item in answer["by_ttl"]] == ["cache_write_5m", "input"]
-    assert any("cache_write_1h" in text for text in answer["warnings"])
+    # Lapsing: 4 reads of 0.125 and 2 · (1.25 + 1.00); kept: 4 reads, one write, 48 hours; over 4 requests.
+    costs = {option["use"]: option["cost"] for option in answer["advice"]["options"]}
+    assert costs == {"none": "1.25", "kept_alive": "12.4375", "lapsing": "1.25"}
+    assert answer["cost_with"] == "1.25"
+    assert answer["advice"]["use"] == "none"
+
+
+def test_a_prefix_beyond_the_maximum_is_cached_up_to_it_with_a_warning(ask):
+    price = usd(input="0.8", output="3.2", cache_read="0.2")
+    answer = ask(
+        api={"price": price}, policy={"ttls_s": [300], "max_tokens": 20000, "min_tokens": 1000},
+        prefix_tokens=100_000, arrivals={"kind": "regular", "requests_per_hour": 600},
+    )  # fmt: skip
+    # 20,000 · 0.2 + 80,000 · 0.8 = 68,000 → 0.068
+    assert (answer["cached_tokens"], answer["cost_with"]) == (20000, "0.068")
+    assert any("20000 tokens" in text for text in answer["warnings"])
+
+
+def test_where_no_rules_are_known_nothing_is_made_up(ask, db):
+    unknown = ApiPrice.objects.exclude(provider__cache_policies__isnull=False).values_list("slug", flat=True)
+    row = ApiPrice.objects.filter(provider__slug="deepseek").first()
+    seller = Provider.objects.create(slug="reseller", name="Reseller")
+    for meter, amount in (("input", "1"), ("output", "2"), ("cache_read", "0.1")):
+        ApiPrice.objects.create(
+            provider=seller, model="some-model", meter=meter, unit="mtok", amount=amount, price_list=row.price_list
+        )
+    assert "reseller-some-model" in unknown.all()
+    body = {"api": {"price": "reseller-some-model"}, "arrivals": {"requests_per_hour": 60}, **LENGTHS}
+    answer = ask(**body)
+    assert answer["cost_without"] == "0.022"
+    nulls = ("cost_with", "saving", "saving_fraction", "cached_tokens", "hit_probability", "ttl_s", "advice")
+    assert all(answer[name] is None for name in nulls)
+    assert answer["reasons"] == ["no_policy_known"]
+    assert answer["by_ttl"] == []
+    assert any("not known" in text for text in answer["warnings"])
+    talk = ask(**body | {"turns": [{"input_tokens": 1000, "output_tokens": 500}] * 2})
+    # (21,000 + 22,500) · 1 + 1,000 · 2
+    assert (talk["per"], talk["cost_without"], talk["cost_with"]) == ("conversation", "0.0455", None)
+    stated = ask(**body | {"policy": {"ttls_s": [600], "min_tokens": 1024}})
+    assert stated["saving"] is not None
 
 
 def test_self_hosting_gains_time_and_is_never_called_an_api_saving(ask):
