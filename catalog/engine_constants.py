@@ -3,9 +3,11 @@
 import dataclasses
 import difflib
 from collections.abc import Mapping
+from enum import StrEnum
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from catalog.engine_versions import Version, at_version
 from estimator.engine.errors import EngineError
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.specs import EngineProfile, IdealConstants, LlamaCppConstants, ServingConstants
@@ -25,8 +27,12 @@ class ConstantsError(ValueError):
         self.field = field
 
 
-def engine_profile(facts: Mapping[str, Any]) -> EngineProfile:
+def engine_profile(facts: Mapping[str, Any], version: Version | None = None) -> EngineProfile:
     """The engine's profile from stored facts (keys as of `catalog.snapshot.engine_facts`).
+
+    Args:
+        facts: of the row.
+        version: a release inside the profile's range; None takes the newest of it.
 
     Raises:
         ConstantsError: an unknown constant (with the nearest known ones), a wrong type or a value out of range.
@@ -34,13 +40,13 @@ def engine_profile(facts: Mapping[str, Any]) -> EngineProfile:
     kind = facts["kind"]
     if kind not in _CONSTANTS:
         raise ConstantsError("kind", f"{kind!r} is none of {', '.join(_CONSTANTS)}")
-    memory = _build("memory_policy", MemoryPolicy, facts["memory_policy"])
-    speed = _build("speed_constants", _CONSTANTS[kind], facts["speed_constants"])
+    memory = _build("memory_policy", MemoryPolicy, at_version(facts["memory_policy"], version))
+    speed = _build("speed_constants", _CONSTANTS[kind], at_version(facts["speed_constants"], version))
     try:
         return EngineProfile(
             slug=facts["slug"],
             engine=facts["engine"],
-            engine_version=facts.get("engine_version") or None,
+            engine_version=".".join(map(str, version)) if version else facts.get("engine_version") or None,
             kind=kind,
             memory=memory,
             evidence=facts.get("evidence", ""),
@@ -77,6 +83,8 @@ def _is_of(hint: Any, value: Any) -> bool:
         return any(_is_of(each, value) for each in get_args(hint))
     if origin is tuple:
         return isinstance(value, list | tuple)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return value in list(hint)
     if hint in (int, float):
         return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
     return isinstance(value, hint)
@@ -90,4 +98,6 @@ def _in_words(hint: Any) -> str:
         return " or ".join(_in_words(each) for each in get_args(hint))
     if origin is tuple:
         return "a list"
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return "one of " + ", ".join(hint)
     return {int: "a whole number", float: "a number", bool: "true or false", str: "text"}.get(hint, "null")

@@ -9,7 +9,10 @@ class MemoryOverrides:
     """Overrides of the engine profile's memory policy; None leaves the profile's value.
 
     `utilization`: share of the GPU's memory the engine may use, in (0, 1]. `kv_cache_tokens_observed`: what the server
-    printed at start, tokens of KV cache of one replica; it beats the model (basis `observed`).
+    printed at start, tokens of KV cache of one replica; it beats the model (basis `observed`). `max_model_len`: the
+    longest sequence the server takes, tokens. `prefix_caching`: whether prefixes are kept. `window_pool_ratio` and
+    `state_pool_ratio`: SGLang's `swa_full_tokens_ratio` and `mamba_full_memory_ratio`. `unified_slots`: llama.cpp's
+    slots share one stream (`--kv-unified`).
     """
 
     utilization: float | None = None
@@ -17,6 +20,11 @@ class MemoryOverrides:
     max_batched_tokens: int | None = None
     max_num_seqs: int | None = None
     kv_cache_tokens_observed: int | None = None
+    max_model_len: int | None = None
+    prefix_caching: bool | None = None
+    window_pool_ratio: float | None = None
+    state_pool_ratio: float | None = None
+    unified_slots: bool = False
 
 
 class BandSide(StrEnum):

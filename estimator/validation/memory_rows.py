@@ -137,8 +137,8 @@ def score_row(row: StartUp, architecture: Architecture, engine: EngineProfile) -
         "weights_gib": rank.weights_bytes / GIB,
         "activation_gib": rank.activation_bytes / GIB,
     }
-    block = rank.allocation.block_tokens
-    per_token = rank.allocation.bytes_per_token + sum(rank.allocation.window_bytes)
+    block = rank.allocation.main_block_tokens
+    per_token = float(rank.allocation.short_bytes_per_token)
     if row.memory_gib is None:
         if row.kv_tokens is None or row.kv_gib is None:
             raise ValueError(f"{row.id} prints nothing to compare")

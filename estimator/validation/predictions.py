@@ -17,6 +17,7 @@ from estimator.engine.codes import MODE_CODES, Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
 from estimator.engine.memory.replica_cache import grows_with_prompt
+from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile, Precision, WorkloadMode
 from estimator.engine.speed.bands import model_class
 from estimator.engine.speed.prepared import PreparedKey
@@ -127,6 +128,10 @@ def workload_of(row: Measurement) -> ResolvedWorkload:
     )
 
 
+# The launch scripts of these rows state a share of the memory that no row carries; all were run by a share near this.
+_STATED_SHARE = {"sglang-0.5": 0.9}
+
+
 class _Keys:
     """Prepared keys of the rows: one for each distinct plan and cache budget."""
 
@@ -142,7 +147,12 @@ class _Keys:
             EngineError, ResolutionError, NotShippedError: the product does not answer this setting.
         """
         setting = (row.model, row.gpu, row.engine, row.precision, row.parallelism)
-        plan = replace(shipped.plan(*setting), engine=self._profile(row.engine), workload=workload_of(row))
+        plan = replace(
+            shipped.plan(*setting),
+            engine=self._profile(row.engine),
+            workload=workload_of(row),
+            memory=MemoryOverrides(utilization=_STATED_SHARE.get(row.engine)),
+        )
         memory = memory_plan(plan)
         # Where a whole prompt is one pass, the cache depends on the lengths.
         key = (setting, memory.longest_tokens if grows_with_prompt(memory.policy, memory.overrides) else None)

@@ -77,7 +77,7 @@ def test_m16_a_shape_given_by_figures_counts_its_kv_heads(fit):
 
 @pytest.mark.parametrize("weights", ["bf16", "nvfp4"])
 def test_m04_three_numbers_of_a_window_hybrid(fit, weights):
-    answer = fit("gemma-4-31b", "h200-sxm-141gb", 262_144, precision={"weights": weights})
+    answer = fit("gemma-4-31b", "h200-sxm-141gb", 262_144, precision={"weights": weights}, engine="vllm-0.25")
     assert cache(answer)["bytes_per_token"] == 10 * 2 * 4 * 512 * 2 == 80 * KIB
     assert cache(answer)["fixed_bytes_per_sequence"] == 50 * 2 * 16 * 256 * 2 * 1024
     # What the engine keeps: 1,023 + 8,192 tokens of the 50 sliding layers.
@@ -94,14 +94,15 @@ def test_m04_three_numbers_of_a_window_hybrid(fit, weights):
 
 def test_m04_the_observed_pool_gives_the_observed_tokens(fit):
     # 64.68 GiB held 626,949 tokens: with that much cache the product holds as many.
-    answer = fit("gemma-4-31b", "h200-sxm-141gb", 262_144, memory={"kv_cache_tokens_observed": 626_949})
+    printed = {"kv_cache_tokens_observed": 626_949}
+    answer = fit("gemma-4-31b", "h200-sxm-141gb", 262_144, memory=printed, engine="vllm-0.25")
     assert cache(answer)["basis"] == "observed"
     assert cache(answer)["capacity_bytes"] / GIB == pytest.approx(64.68, rel=2e-3)
 
 
 def test_m05_inside_the_window_all_layers_count_beyond_it_half_of_them_grow(fit):
     mxfp4 = {"weights": "bf16", "expert_weights": "mxfp4"}
-    one = fit("gpt-oss-120b", H100, 1, precision=mxfp4)
+    one = fit("gpt-oss-120b", H100, 1, precision=mxfp4, engine="vllm-0.19")
     all_layers = 36 * 2 * 8 * 64 * 2
     assert cache(one)["bytes_per_token"] + cache(one)["window_bytes_per_token"] == all_layers == 73_728
     assert cache(one)["capacity_bytes"] / cache(one)["capacity_tokens"] == pytest.approx(73_728, rel=1e-3)
@@ -111,7 +112,7 @@ def test_m05_inside_the_window_all_layers_count_beyond_it_half_of_them_grow(fit)
 
 def test_m05_5_38_gib_hold_78_384_tokens_of_all_layers(fit):
     answer = fit("gpt-oss-120b", H100, 16, precision={"expert_weights": "mxfp4"},
-                 memory={"kv_cache_tokens_observed": 78_384})  # fmt: skip
+                 memory={"kv_cache_tokens_observed": 78_384}, engine="vllm-0.11")  # fmt: skip
     assert cache(answer)["capacity_bytes"] / GIB == pytest.approx(5.38, abs=0.01)
 
 

@@ -196,8 +196,8 @@ def test_p13_rates_say_over_which_time_they_are_taken(client, ask):
 @pytest.mark.parametrize(("tokens", "sequences"), [(4096, 14), (900, 64)])
 def test_p16_how_many_depends_on_the_tokens_in_flight_both_counts_are_given(ask, size, tokens, sequences):
     body = {
-        "model": "llama-2-13b", "gpu": A100, "precision": {"weights": "fp16", "kv_cache": "fp16"},
-        "workload": lengths(tokens - 1, 1) | {"concurrency": 100},
+        "model": "llama-2-13b", "gpu": A100, "engine": "vllm-0.19",
+        "precision": {"weights": "fp16", "kv_cache": "fp16"}, "workload": lengths(tokens - 1, 1) | {"concurrency": 100},
     }  # fmt: skip
     memory = ask("memory-fit", body)
     cache = memory["kv_cache"]

@@ -197,7 +197,7 @@ def test_anonymous_reading_can_be_forbidden(reader, settings):
         ("gpus/H100-SXM5-80GB/", "h100-sxm5-80gb"),
         ("gpus/B200/", "b200-sxm-180gb"),
         ("models/Llama-3.1-8B/", "llama-3.1-8b"),
-        ("engine-profiles/vllm/", "vllm-0.19"),
+        ("engine-profiles/vllm/", "vllm-0.33"),
     ],
 )
 def test_a_name_that_can_mean_one_row_is_answered_with_the_address_by_slug(reader, shipped, path, slug):

@@ -148,7 +148,7 @@ def check_clamp(plan, speed):
     # Where a whole prompt is one pass, memory-fit would count another server for another length.
     if plan.engine.memory.batched_tokens_follow_context and plan.memory.max_batched_tokens is None:
         return
-    if speed.memory_cache.observed and len(speed.memory_cache.stages[0].allocation.window_bytes):
+    if speed.memory_cache.observed and len(speed.memory_cache.stages[0].allocation.chunk_blocks):
         return  # a printed size of a hybrid cache is of sequences of the longest length
     fit = estimate_memory(with_length(plan, asked)).fit
     dp, limit = plan.parallelism.dp, fit.engine_sequences_limit

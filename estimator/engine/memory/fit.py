@@ -13,6 +13,7 @@ from estimator.engine.memory.replica_cache import (
     replica_cache,
     with_longest,
 )
+from estimator.engine.memory.startup_lines import printed_tokens
 
 FITS_SHARE = 0.95
 """Above this share of its capacity the cache counts as tight (02-api)."""
@@ -178,19 +179,18 @@ def shortfall_bytes(plan: MemoryPlan, *, sequences: int, context_tokens: int) ->
 
 
 def _tokens(plan: MemoryPlan, rank: RankMemory, capacity: float, context_tokens: int) -> int:
-    """Tokens the cache holds on a rank: whole blocks, or with windows and states those of sequences of this length."""
+    """Tokens the cache holds on a rank as its engine prints them, or those of sequences of this length."""
     observed = plan.overrides.kv_cache_tokens_observed
     if observed is not None:
         return observed // plan.parallelism.dp
-    allocation = rank.allocation
     if capacity <= 0:
         return 0
-    if not allocation.window_bytes and not allocation.fixed_bytes and allocation.bytes_per_token:
-        block = int(allocation.block_tokens)
-        return int(capacity / (block * allocation.bytes_per_token)) * block
-    each = allocation.sequence_bytes(context_tokens)
-    slots = -(-context_tokens // allocation.block_tokens) * allocation.block_tokens
-    return int(capacity / each * slots) if each else UNLIMITED_TOKENS
+    longest = plan.overrides.max_model_len or context_tokens
+    printed = printed_tokens(plan, rank, available_bytes=capacity, max_model_len=longest)
+    if printed is not None:
+        return printed
+    held = float(rank.allocation.mean_sequences_within(capacity, context_tokens))
+    return min(int(held * context_tokens), UNLIMITED_TOKENS)
 
 
 def _verdict(feasible: bool, need: float, capacity: float) -> Verdict:

@@ -1,41 +1,88 @@
-"""What an engine allocates for the caches of sequences on a rank: blocks, chunks, windows, states."""
+"""What an engine allocates for the caches of sequences on a rank: how many blocks of which size each sequence takes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import ceil, floor, inf
 from typing import Any
 
 import numpy as np
-
-from estimator.engine.memory.policy import MemoryPolicy
-from estimator.engine.memory.weights import FoldedArchitecture
-from estimator.engine.model.cache import kv_layout
 
 UNLIMITED_TOKENS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvAllocation:
-    """Cache of sequences on one rank as the engine allocates it; bytes and tokens, numbers or arrays of many keys.
+    """Cache of sequences on one rank as the engine allocates it; bytes and blocks, numbers or arrays of many keys.
 
-    Every one of N sequences of t tokens, r = ⌈t/block⌉ · block, takes
-    bytes_per_token · r + fixed + Σ window_bytes_i · min(r, resident_i + chunk_i / N).
-    `resident_tokens` is what a windowed group keeps while it decodes (the window, in blocks), infinite where the engine
-    keeps everything. `chunk_tokens` is what one pass adds beside it: a pass has so many tokens for all sequences
-    together, since blocks that have left the window are freed before a pass takes new ones. Windows ascend.
+    Every one of N sequences of t tokens takes of a kind of layers g
+    block_bytes_g · min(⌈t / block_tokens_g⌉, resident_g + chunk_g / N),
+    and fixed_bytes besides (states, blocks that are always held). `resident_blocks` is what a windowed kind keeps
+    while it decodes, infinite where it keeps everything. `chunk_blocks` is what one pass adds beside it: a pass has so
+    many tokens for all sequences together, since blocks that have left the window are freed before a pass takes new
+    ones. Windows ascend. The engine has whole units of `unit_bytes` (0: bytes) to give.
+
+    `pooled` (1 or 0): each kind has a fixed share of the cache, so that the fullest share binds in place of the sum;
+    the bytes of a kind are then stated as those of a whole cache in which its share is just full.
     """
 
-    block_tokens: Any
-    bytes_per_token: Any
-    window_bytes: tuple[Any, ...]
-    resident_tokens: tuple[Any, ...]
-    chunk_tokens: tuple[Any, ...]
-    fixed_bytes: Any
+    block_bytes: tuple[Any, ...]
+    block_tokens: tuple[Any, ...]
+    resident_blocks: tuple[Any, ...]
+    chunk_blocks: tuple[Any, ...]
+    fixed_bytes: Any = 0.0
+    unit_bytes: Any = 0.0
+    pooled: Any = 0.0
 
     @property
-    def kept_tokens(self) -> tuple[float, ...]:
-        """What a windowed group keeps of one sequence alone: window and chunk."""
-        return tuple(kept + chunk for kept, chunk in zip(self.resident_tokens, self.chunk_tokens, strict=True))
+    def growing_bytes_per_token(self) -> Any:
+        """Bytes that a further token adds to a long sequence, blocks as their mean."""
+        return self._per_token(growing_alone=True)
+
+    @property
+    def short_bytes_per_token(self) -> Any:
+        """Bytes of a token of a sequence inside every window, blocks as their mean."""
+        return self._per_token(growing_alone=False)
+
+    def _per_token(self, *, growing_alone: bool) -> Any:
+        each = [
+            size / tokens * (np.isinf(resident) if growing_alone else 1.0)
+            for size, tokens, resident in zip(self.block_bytes, self.block_tokens, self.resident_blocks, strict=True)
+        ]
+        return _both(self.pooled, sum(each, 0.0), reduce(most, each, 0.0))
+
+    @property
+    def grows(self) -> bool:
+        """Whether a long sequence takes more with each token."""
+        return any(
+            resident == inf and size > 0 for size, resident in zip(self.block_bytes, self.resident_blocks, strict=True)
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every token takes the same, whatever the length: no windows, states or shares."""
+        return len(self.block_bytes) == 1 and self.grows and not self.fixed_bytes
+
+    @property
+    def shares_chunks(self) -> bool:
+        """Whether the tokens of a pass are kept beside windows."""
+        return any(_any(chunk) for chunk in self.chunk_blocks)
+
+    @property
+    def windowed_tokens(self) -> float | None:
+        """Most tokens that a windowed kind keeps of one sequence alone; None where no kind is windowed."""
+        kept = [
+            (resident + chunk) * tokens
+            for tokens, resident, chunk in zip(self.block_tokens, self.resident_blocks, self.chunk_blocks, strict=True)
+            if resident != inf
+        ]
+        return float(max(kept)) if kept else None
+
+    @property
+    def main_block_tokens(self) -> int:
+        """Tokens of the largest block that grows (of all blocks where none does; 1 where only states are kept)."""
+        kinds = list(zip(self.block_tokens, self.resident_blocks, strict=True))
+        growing = [int(tokens) for tokens, resident in kinds if resident == inf]
+        return max(growing or [int(tokens) for tokens, _ in kinds], default=1)
 
     def sequence_bytes(self, tokens: Any) -> Any:
         """Bytes the engine allocates for one sequence of `tokens` tokens alone."""
@@ -43,22 +90,38 @@ class KvAllocation:
 
     def load_bytes(self, sequences: Any, tokens: Any) -> Any:
         """Bytes of `sequences` (1 or more) sequences of `tokens` tokens each."""
-        rounded = up(tokens / self.block_tokens) * self.block_tokens
-        each = self.bytes_per_token * rounded + self.fixed_bytes
-        for cost, kept, chunk in zip(self.window_bytes, self.resident_tokens, self.chunk_tokens, strict=True):
-            each = each + cost * least(rounded, kept + chunk / sequences)
-        return sequences * each
+        parts = [
+            size * least(up(tokens / block), resident + chunk / sequences)
+            for size, block, resident, chunk in zip(
+                self.block_bytes, self.block_tokens, self.resident_blocks, self.chunk_blocks, strict=True
+            )
+        ]
+        return sequences * self._together(parts)
+
+    def _together(self, parts: list[Any]) -> Any:
+        added = sum(parts, self.fixed_bytes)
+        if not _any(self.pooled):
+            return added
+        return _both(self.pooled, added, reduce(most, parts, self.fixed_bytes))
+
+    def usable(self, budget_bytes: Any) -> Any:
+        """The whole units in a budget of bytes; 0 for a negative one."""
+        held = most(budget_bytes, 0.0)
+        if isinstance(self.unit_bytes, np.ndarray):
+            unit = np.where(self.unit_bytes > 0, self.unit_bytes, 1.0)
+            return np.where(self.unit_bytes > 0, np.floor(held / unit) * unit, held)
+        return down(held / self.unit_bytes) * self.unit_bytes if self.unit_bytes else held
 
     def sequences_within(self, budget_bytes: Any, tokens: Any) -> Any:
         """Most whole sequences that fit into `budget_bytes` when each has `tokens` tokens; 0 where not one does.
 
         The one count of sequences a cache holds: memory fit, speed, sizing and sweeps all take it.
         """
-        found = down(self.mean_sequences_within(budget_bytes, tokens))
-        if not self.window_bytes:
+        found = down(self.mean_sequences_within(budget_bytes, tokens) * (1 + 1e-12))
+        if not self.shares_chunks:
             return found
         # Blocks round the chunks of windows apart: the count may fall one short.
-        return found + (self.load_bytes(found + 1, tokens) <= budget_bytes)
+        return found + (self.load_bytes(found + 1, tokens) <= self.usable(budget_bytes))
 
     def mean_sequences_within(self, budget_bytes: Any, tokens: Any) -> Any:
         """Sequences that fill `budget_bytes` when they have `tokens` tokens in the mean, some fewer and some more.
@@ -67,38 +130,62 @@ class KvAllocation:
         of its own beside every window for each sequence, with one chunk of the smallest window shared by all, of the
         next, and so on: the most of what fits by each.
         """
-        each = most(self.load_bytes(1, tokens), 1.0)
-        found = most(budget_bytes, 0.0) / each
-        if not self.window_bytes:
-            return found
-        rounded, shared = up(tokens / self.block_tokens) * self.block_tokens, 0.0
-        for cost, kept, chunk in zip(self.window_bytes, self.resident_tokens, self.chunk_tokens, strict=True):
-            each = most(each - cost * (least(rounded, kept + chunk) - least(rounded, kept)), 1.0)
-            shared = shared + cost * chunk
-            found = most(found, (budget_bytes - shared) / each)
+        budget = self.usable(budget_bytes)
+        kinds = list(zip(self.block_bytes, self.block_tokens, self.resident_blocks, self.chunk_blocks, strict=True))
+        added = self._mean_added(budget, tokens, kinds)
+        if not _any(self.pooled):
+            return added
+        shares = [budget / most(self.fixed_bytes, 1e-9)]
+        for size, block, resident, chunk in kinds:
+            blocks = up(tokens / block)
+            alone = budget / most(size * least(blocks, resident + chunk), 1e-9)
+            shared = (budget - size * chunk) / most(size * least(blocks, resident), 1e-9)
+            shares.append(most(alone, shared))
+        return _both(self.pooled, added, reduce(least, shares))
+
+    def _mean_added(self, budget: Any, tokens: Any, kinds: list[tuple[Any, ...]]) -> Any:
+        each = most(self._sum_alone(tokens, kinds), 1.0)
+        found = budget / each
+        shared = 0.0
+        for size, block, resident, chunk in kinds:
+            if not _any(chunk):
+                continue
+            blocks = up(tokens / block)
+            each = most(each - size * (least(blocks, resident + chunk) - least(blocks, resident)), 1.0)
+            shared = shared + size * chunk
+            found = most(found, (budget - shared) / each)
         return found
 
+    def _sum_alone(self, tokens: Any, kinds: list[tuple[Any, ...]]) -> Any:
+        return sum(
+            (size * least(up(tokens / block), resident + chunk) for size, block, resident, chunk in kinds),
+            self.fixed_bytes,
+        )
+
     def longest_tokens(self, budget_bytes: float, sequences: int = 1) -> int:
-        """The longest length (a whole number of blocks) at which so many sequences fit; at most 2^40 tokens."""
-        left = budget_bytes / sequences - self.fixed_bytes
-        if left < 0:
-            return 0
-        kept = [
-            (resident + chunk / sequences, cost)
-            for resident, chunk, cost in zip(self.resident_tokens, self.chunk_tokens, self.window_bytes, strict=True)
-        ]
-        slope = self.bytes_per_token + sum(self.window_bytes)
-        reached, spent = 0.0, 0.0
-        for limit, cost in [*sorted(kept), (inf, 0.0)]:
-            if slope <= 0:
-                return UNLIMITED_TOKENS
-            end = reached + (left - spent) / slope
-            if end <= limit:
-                blocks = int(end / self.block_tokens + 1e-9)
-                return min(blocks * int(self.block_tokens), UNLIMITED_TOKENS)
-            spent += (limit - reached) * slope
-            reached, slope = limit, slope - cost
-        return UNLIMITED_TOKENS
+        """The longest length at which so many sequences fit; at most 2^40 tokens, 0 when none does."""
+        budget = self.usable(budget_bytes)
+
+        def fits(tokens: int) -> bool:
+            return bool(self.load_bytes(sequences, tokens) <= budget * (1 + 1e-12))
+
+        if not self.grows:
+            return UNLIMITED_TOKENS if fits(UNLIMITED_TOKENS) else self._bisect(fits, 0, UNLIMITED_TOKENS)
+        slope = float(self.growing_bytes_per_token)
+        most_tokens = min(int(budget / sequences / slope) + self.main_block_tokens, UNLIMITED_TOKENS)
+        if self.is_plain:
+            block = int(self.block_tokens[0])
+            blocks = int(budget / sequences / float(self.block_bytes[0]) + 1e-9)
+            return min(blocks * block, UNLIMITED_TOKENS)
+        return self._bisect(fits, 0, most_tokens)
+
+    @staticmethod
+    def _bisect(fits: Any, low: int, high: int) -> int:
+        """The largest length of low … high that fits (0 always does)."""
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle - 1)
+        return low
 
 
 def least(one: Any, other: Any) -> Any:
@@ -125,86 +212,13 @@ def most(one: Any, other: Any) -> Any:
     return max(one, other)
 
 
-def kv_allocation(
-    folded: FoldedArchitecture,
-    kv_format: str,
-    policy: MemoryPolicy,
-    *,
-    tp: int = 1,
-    layers: Sequence[int] | None = None,
-    batched_tokens: int = 0,
-) -> KvAllocation:
-    """The allocation of one rank.
-
-    A windowed group of one sequence keeps min(W − 1 + batched tokens, t) tokens and one block more; with the hybrid
-    cache off, or a window that the engine does not apply, the whole sequence. Sparse latent attention has a layout of
-    its own where the policy knows it: 132 bytes of index a token in fp8 whatever the cache format is, and 656 bytes of
-    latent with scales and a 16-bit rope part in fp8.
-
-    Source: vLLM v1 kv_cache_interface (SlidingWindowSpec.max_memory_usage_bytes); the SGLang log of DeepSeek-V3.2
-    (48,072 bytes a token measured, 61 × 788 = 48,068).
-    """
-    # Of the policy what is read below: the hash of all of it would cost a quarter of a memory fit.
-    rules = (
-        policy.block_tokens, policy.hybrid_cache, policy.uniform_window, policy.window_adds_batched_tokens,
-        policy.state_copies, policy.fp8_latent_bytes, policy.fp8_index_bytes,
-    )  # fmt: skip
-    key = ("kv", kv_format, rules, tp, tuple(layers) if layers is not None else None, batched_tokens)
-    kept = folded.kept.get(key)
-    if isinstance(kept, KvAllocation):
-        return kept
-    layout = kv_layout(folded.architecture, kv_format, tp=tp, layers=layers)
-    uniform = not layout.growth_bytes_per_token and len({cost.window_tokens for cost in layout.windows}) == 1
-    whole = not policy.hybrid_cache or (uniform and not policy.uniform_window)
-    windows = sorted(
-        (
-            *((inf, 0.0) if whole else _kept_tokens(policy, cost.window_tokens, batched_tokens)),
-            float(cost.bytes_per_token),
-        )
-        for cost in layout.windows
-    )
-    per_token = float(layout.growth_bytes_per_token)
-    latent = any(
-        group.attention is not None and group.attention.latent_rank for group in folded.architecture.layer_groups
-    )
-    if latent and layout.index_bytes_per_token and policy.fp8_index_bytes:
-        per_token = _sparse_latent(folded, policy, layers, kv_format, per_token - float(layout.index_bytes_per_token))
-    built = KvAllocation(
-        block_tokens=policy.block_tokens,
-        bytes_per_token=per_token,
-        window_bytes=tuple(cost for _, _, cost in windows),
-        resident_tokens=tuple(resident for resident, _, _ in windows),
-        chunk_tokens=tuple(chunk for _, chunk, _ in windows),
-        fixed_bytes=float(layout.state_bytes) * policy.state_copies,
-    )
-    folded.kept[key] = built
-    return built
+def _both(pooled: Any, added: Any, fullest: Any) -> Any:
+    """The sum of the kinds, or the fullest share where the cache is divided in advance."""
+    if isinstance(pooled, np.ndarray):
+        return np.where(pooled > 0, fullest, added)
+    return fullest if pooled else added
 
 
-def _kept_tokens(policy: MemoryPolicy, window_tokens: int, batched_tokens: int) -> tuple[float, float]:
-    """Tokens that a windowed group keeps of a sequence while it decodes, and those that one pass adds."""
-    block = policy.block_tokens
-    extra = max(batched_tokens - 1, 0) if policy.window_adds_batched_tokens else 0
-    if block == 1:
-        return float(window_tokens), float(extra)
-    resident, kept = ((-(-tokens // block) + 1) * block for tokens in (window_tokens, window_tokens + extra))
-    return float(resident), float(kept - resident)
-
-
-def _sparse_latent(
-    folded: FoldedArchitecture, policy: MemoryPolicy, layers: Sequence[int] | None, kv_format: str, plain: float
-) -> float:
-    """Bytes a token of sparse latent attention as the kernels lay it out: the index in fp8 whatever the cache is.
-
-    `plain` are the bytes without the index, which an fp8 cache replaces by its own layout.
-    """
-    latent = index = 0
-    for position, group in enumerate(folded.architecture.layer_groups):
-        attention = group.attention
-        if attention is None or not attention.latent_rank:
-            continue
-        held = group.layers if layers is None else layers[position]
-        latent += held * policy.fp8_latent_bytes
-        if attention.index_head_dim and attention.stores_index:
-            index += held * policy.fp8_index_bytes
-    return (float(latent) if kv_format == "fp8" and policy.fp8_latent_bytes else plain) + index
+def _any(value: Any) -> bool:
+    """Whether a number, or any of an array, is not 0."""
+    return bool(value.any()) if isinstance(value, np.ndarray) else bool(value)

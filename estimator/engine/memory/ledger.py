@@ -1,6 +1,6 @@
 """The memory of one GPU as a ledger: weights, runtime, activations, graphs and cache of the worst rank, and slack."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.memory.kv_allocation import KvAllocation, kv_allocation
+from estimator.engine.memory.engine_caches import CacheSettings, kv_allocation
+from estimator.engine.memory.kv_allocation import KvAllocation
+from estimator.engine.memory.layer_caches import LayerCache
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.weights import (
     FoldedArchitecture,
@@ -40,8 +42,8 @@ class MemoryPlan:
 
     `memory_bytes` is what the profile counts with (CUDA's figure, or the vendor's for `ideal`); `longest_tokens` the
     longest sequence the server is to take. `stored_weight_bytes` is the checkpoint of the format asked for, and
-    `stored_by_format` what is known of others, for suggestions. `draft_weight_bytes` and `draft_cache_bytes_per_token`
-    are those of a draft model on every rank.
+    `stored_by_format` what is known of others, for suggestions. `draft_weight_bytes` and `draft_caches` are those of a
+    draft model, or of the model's own prediction layers, on every rank; `draft_tokens` are drafted in a step.
     """
 
     architecture: Architecture
@@ -57,7 +59,8 @@ class MemoryPlan:
     lora: Lora | None = None
     mtp_layers_loaded: int = 0
     draft_weight_bytes: float = 0.0
-    draft_cache_bytes_per_token: float = 0.0
+    draft_caches: tuple[LayerCache, ...] = ()
+    draft_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +105,14 @@ def batched_tokens_of(plan: MemoryPlan) -> int:
     )
 
 
+def share_of_memory(plan: MemoryPlan) -> float:
+    """The share of a GPU's memory that the engine uses: as asked, else the policy's default for this GPU."""
+    asked, degrees = plan.overrides.utilization, plan.parallelism
+    if asked is not None:
+        return asked
+    return plan.policy.share_of_memory(plan.memory_bytes, tp=degrees.tp, pp=degrees.pp)
+
+
 def sequences_limit_of(plan: MemoryPlan) -> int:
     """Most sequences at once on one attention-data rank: as asked, else the policy's default for this GPU."""
     asked = plan.overrides.max_num_seqs
@@ -110,7 +121,7 @@ def sequences_limit_of(plan: MemoryPlan) -> int:
     policy = plan.policy
     if not policy.sequences_by_free_gib:
         return policy.sequences_limit(plan.memory_bytes, plan.gpu_family)
-    share = policy.utilization if plan.overrides.utilization is None else plan.overrides.utilization
+    share = share_of_memory(plan)
     held = rank_weights(fold(plan.architecture), plan.precision, plan.parallelism).total_bytes
     return policy.sequences_limit(plan.memory_bytes, plan.gpu_family, share * plan.memory_bytes - held)
 
@@ -197,6 +208,29 @@ def runtime_overhead(policy: MemoryPolicy, overrides: MemoryOverrides, paralleli
     return policy.runtime_overhead_bytes
 
 
+def graph_bytes(policy: MemoryPolicy, max_num_seqs: int) -> int:
+    """Bytes of captured graphs: those of the first, and `cuda_graph_size_bytes` for each captured batch size.
+
+    Batch sizes 1, 2, 4, every 8th to 256 and every 16th to 512 are captured: for mixed passes up to twice
+    `max_num_seqs`, for decode alone up to `max_num_seqs`. Source: vLLM config/vllm.py (0.20 to 0.33); eight sequences
+    make 9 graphs, 256 make 86, as the logs say.
+
+    >>> graph_bytes(MemoryPolicy(cuda_graph_bytes=0, cuda_graph_size_bytes=1), 8)
+    9
+    >>> graph_bytes(MemoryPolicy(cuda_graph_bytes=0, cuda_graph_size_bytes=1), 256)
+    86
+    """
+    if not policy.cuda_graph_size_bytes:
+        return policy.cuda_graph_bytes
+    sizes = _captured_sizes(2 * max_num_seqs) + _captured_sizes(max_num_seqs)
+    return policy.cuda_graph_bytes + sizes * policy.cuda_graph_size_bytes
+
+
+def _captured_sizes(most: int) -> int:
+    """How many of 1, 2, 4, 8, 16 … 256, 272 … 512 are at most `most`."""
+    return sum(size <= most for size in (1, 2, 4)) + min(most, 256) // 8 + max(min(most, 512) - 256, 0) // 16
+
+
 def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
     """The memory of a rank of one pipeline stage before any load.
 
@@ -230,7 +264,7 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
     held = round(model + adapters + prediction + plan.draft_weight_bytes)
     overhead = runtime_overhead(policy, plan.overrides, degrees)
     activation = round(activation_bytes(plan, has_head=last))
-    graphs = policy.cuda_graph_bytes
+    graphs = graph_bytes(policy, sequences_limit_of(plan))
     inside_activation = activation if policy.activation_in_budget else 0
     inside_graphs = graphs if policy.graphs_in_budget else 0
     taken = held + overhead + inside_activation + inside_graphs
@@ -250,7 +284,7 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
         outside_activation_bytes=activation - inside_activation,
         outside_graph_bytes=graphs - inside_graphs,
         kv_budget_bytes=usable - taken,
-        allocation=_allocation(plan, folded, weights, batched),
+        allocation=_allocation(plan, folded, weights),
         weights=weights,
         max_num_seqs=sequences_limit_of(plan),
         batched_tokens=batched,
@@ -259,27 +293,37 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
 
 def _usable_bytes(plan: MemoryPlan, taken_bytes: int) -> int:
     """What the engine may use: its share of the memory, or all but the rest of what is free beside `taken_bytes`."""
-    asked = plan.overrides.utilization
-    share = plan.policy.utilization if asked is None else asked
+    share = share_of_memory(plan)
     if not plan.policy.utilization_of_free:
         return round(share * plan.memory_bytes)
     free = plan.memory_bytes - taken_bytes
     return plan.memory_bytes - max(round((1 - share) * free), 0)
 
 
-def _allocation(plan: MemoryPlan, folded: FoldedArchitecture, weights: RankWeights, batched: int) -> KvAllocation:
-    """The cache of a rank, a draft model's cache added to what grows."""
-    built = kv_allocation(
+def cache_settings(plan: MemoryPlan) -> CacheSettings:
+    """The settings of a plan that decide its caches."""
+    asked = plan.overrides
+    return CacheSettings(
+        batched_tokens=batched_tokens_of(plan),
+        prefix_caching=asked.prefix_caching,
+        draft_tokens=plan.draft_tokens,
+        draft=plan.draft_caches,
+        window_pool_ratio=asked.window_pool_ratio,
+        state_pool_ratio=asked.state_pool_ratio,
+        unified=asked.unified_slots,
+    )
+
+
+def _allocation(plan: MemoryPlan, folded: FoldedArchitecture, weights: RankWeights) -> KvAllocation:
+    """The cache of a rank."""
+    return kv_allocation(
         folded,
         plan.precision.kv_cache,
         plan.policy,
         tp=plan.parallelism.tp,
         layers=weights.layers if plan.parallelism.pp > 1 else None,
-        batched_tokens=batched,
+        settings=cache_settings(plan),
     )
-    if not plan.draft_cache_bytes_per_token:
-        return built
-    return replace(built, bytes_per_token=built.bytes_per_token + plan.draft_cache_bytes_per_token)
 
 
 def _stored_share(plan: MemoryPlan, folded: FoldedArchitecture, weights: RankWeights) -> float:

@@ -2,11 +2,26 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.memory.static_fraction import Tier, static_fraction
 
 GIB = 2**30
+
+
+class CacheLayout(StrEnum):
+    """How an engine lays out its cache.
+
+    `tokens`: pages of tokens, windows apart. `blocks`: one pool of equal blocks for unlike layers (vLLM).
+    `shares`: windows and states have fixed shares (SGLang). `cells`: cells of slots, made at start (llama.cpp).
+    """
+
+    TOKENS = "tokens"
+    BLOCKS = "blocks"
+    SHARES = "shares"
+    CELLS = "cells"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +30,9 @@ class MemoryPolicy:
 
     Budget: `utilization · memory`; the rest is unmanaged. With `utilization_of_free` the engine instead gives that
     share of what is free after weights and overheads to the cache (TensorRT-LLM).
+    With `fraction_tiers` the share follows from the GPU's size, the degrees and `fraction_prefill_graphs`
+    (SGLang; `static_fraction`).
+    Captured graphs take `cuda_graph_bytes` and `cuda_graph_size_bytes` for each captured batch size.
     `activation_in_budget` and `graphs_in_budget` say whether the engine pays activations and captured graphs from
     the budget or from outside it (then they are part of unmanaged).
 
@@ -26,13 +44,23 @@ class MemoryPolicy:
     (k experts a token, n their width on the rank) stays allocated; the kernels for mxfp4 have none.
 
     GPUs with at least `large_gpu_bytes`, except those of `small_families` (vLLM leaves the A100 out by name), take
-    `max_num_seqs` and `max_batched_tokens`, the others the `small_` values.
+    `max_num_seqs` and `max_batched_tokens`, the others the `small_` values; those of at least `huge_gpu_bytes` take
+    `huge_max_batched_tokens`.
     `sequences_by_free_gib`: rising pairs (GiB, sequences); the engine takes the sequences of the first pair that
     its share of the memory less the weights does not pass, on GPUs of any size (Unsloth sets vLLM's limit so).
     `batched_tokens_follow_context`: without chunked prefill a whole prompt is one batch; above `chunk_above_tokens` the
     engine chunks by itself into `chunked_tokens`.
 
     `uniform_window`: False where an engine reads and keeps the whole context although all layers have the same window.
+
+    Layout of the cache (`cache_layout`; docs/memory.md). Blocks: `group_padding`, `latent_alignment_tokens` and
+    `packed_groups` decide the groups; a pass has `in_flight_batches` times the batched tokens in flight; states take
+    `state_blocks_with_prefixes` blocks where prefixes are kept, which `states_keep_prefixes` says is the default, else
+    one; `draft_lengthens_convolution` keeps a row of the convolution for each drafted token. `sequences_within_blocks`:
+    the engine refuses more sequences than it has blocks, where the model has states. `printed_tokens`: what
+    "GPU KV cache size" counts, tokens of all blocks over the groups, or concurrency times the longest length.
+    Shares: windows have `window_pool_ratio` tokens for each token of whole layers, states `state_pool_ratio` times what
+    is left to tokens. `state_element_bytes`: the type of all states (None: what the model asks for).
 
     `cache_formats` are those the engine can store its cache in; empty means any.
 
@@ -47,12 +75,16 @@ class MemoryPolicy:
 
     utilization: float = 0.9
     utilization_of_free: bool = False
+    fraction_tiers: tuple[Tier, ...] = ()
+    fraction_prefill_graphs: int = 0
     max_num_seqs: int = 1024
     max_batched_tokens: int = 8192
     large_gpu_bytes: int = 70 * GIB
     small_families: tuple[str, ...] = ("ampere",)
     small_max_num_seqs: int = 256
     small_max_batched_tokens: int = 2048
+    huge_gpu_bytes: int | None = None
+    huge_max_batched_tokens: int = 16384
     sequences_by_free_gib: tuple[tuple[float, int], ...] = ()
     batched_tokens_follow_context: bool = False
     chunk_above_tokens: int | None = None
@@ -69,11 +101,24 @@ class MemoryPolicy:
     runtime_overhead_pp_bytes: int | None = None
     graphs_in_budget: bool = False
     cuda_graph_bytes: int = 0
+    cuda_graph_size_bytes: int = 0
     block_tokens: int = 16
     hybrid_cache: bool = True
     uniform_window: bool = True
     window_adds_batched_tokens: bool = True
-    state_copies: int = 1
+    cache_layout: CacheLayout = CacheLayout.TOKENS
+    group_padding: float = 1.0
+    latent_alignment_tokens: int = 64
+    packed_groups: bool = False
+    in_flight_batches: int = 1
+    states_keep_prefixes: bool = False
+    state_blocks_with_prefixes: int = 1
+    state_element_bytes: int | None = None
+    draft_lengthens_convolution: bool = False
+    window_pool_ratio: float = 0.8
+    state_pool_ratio: float = 0.9
+    sequences_within_blocks: bool = False
+    printed_tokens: Literal["blocks", "concurrency"] = "blocks"
     mxfp4_pad_columns: int = 0
     nominal_weights: bool = False
     input_embedding_on_host: bool = False
@@ -92,16 +137,33 @@ class MemoryPolicy:
                 raise InvalidInputError(f"{name} must be 1 or more", field=f"memory.{name}")
         object.__setattr__(self, "small_families", tuple(self.small_families))
         object.__setattr__(self, "cache_formats", tuple(self.cache_formats))
+        object.__setattr__(
+            self, "fraction_tiers", tuple((float(g), int(c), int(s), int(b)) for g, c, s, b in self.fraction_tiers)
+        )
         object.__setattr__(self, "sequences_by_free_gib", _steps(self.sequences_by_free_gib))
-        if self.block_tokens < 1 or self.state_copies < 1:
-            raise InvalidInputError("block_tokens and state_copies must be 1 or more", field="memory.block_tokens")
+        object.__setattr__(self, "cache_layout", CacheLayout(self.cache_layout))
+        if self.block_tokens < 1:
+            raise InvalidInputError("block_tokens must be 1 or more", field="memory.block_tokens")
         for name in ("runtime_overhead_bytes", "runtime_overhead_tp_bytes", "cuda_graph_bytes"):
             if getattr(self, name) < 0:
                 raise InvalidInputError(f"{name} must not be negative", field=f"memory.{name}")
 
+    @property
+    def cache_rules(self) -> tuple[object, ...]:
+        """What decides the layout of caches: the key to keep one by (the hash of all of it would cost too much)."""
+        return tuple(getattr(self, name) for name in _CACHE_RULES)
+
     def is_large(self, memory_bytes: float, family: str | None) -> bool:
         """Whether a GPU gets the defaults of large ones."""
         return memory_bytes >= self.large_gpu_bytes and family not in self.small_families
+
+    def share_of_memory(self, memory_bytes: float, *, tp: int = 1, pp: int = 1) -> float:
+        """The share of the memory that the engine uses by default on a GPU of this size."""
+        if not self.fraction_tiers:
+            return self.utilization
+        return static_fraction(
+            memory_bytes, self.fraction_tiers, tp=tp, pp=pp, prefill_graphs=self.fraction_prefill_graphs
+        )
 
     def sequences_limit(self, memory_bytes: float, family: str | None, free_bytes: float = 0.0) -> int:
         """Sequences the engine runs at once by default on a GPU of this size and kernel family.
@@ -128,7 +190,17 @@ class MemoryPolicy:
             if self.chunk_above_tokens is not None and longest_tokens > self.chunk_above_tokens:
                 return self.chunked_tokens
             return max(longest_tokens, self.small_max_batched_tokens)
+        if self.huge_gpu_bytes is not None and memory_bytes >= self.huge_gpu_bytes:
+            return self.huge_max_batched_tokens
         return self.max_batched_tokens if self.is_large(memory_bytes, family) else self.small_max_batched_tokens
+
+
+_CACHE_RULES = (
+    "cache_layout", "block_tokens", "hybrid_cache", "uniform_window", "window_adds_batched_tokens", "group_padding",
+    "latent_alignment_tokens", "packed_groups", "in_flight_batches", "states_keep_prefixes",
+    "state_blocks_with_prefixes", "state_element_bytes", "draft_lengthens_convolution", "window_pool_ratio",
+    "state_pool_ratio", "fp8_latent_bytes", "fp8_index_bytes",
+)  # fmt: skip
 
 
 def _steps(pairs: Iterable[Sequence[float]]) -> tuple[tuple[float, int], ...]:

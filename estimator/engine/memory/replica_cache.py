@@ -12,6 +12,7 @@ from typing import Any
 from estimator.engine.memory.kv_allocation import KvAllocation, least
 from estimator.engine.memory.ledger import MemoryPlan, RankMemory, ranks
 from estimator.engine.memory.policy import MemoryPolicy
+from estimator.engine.memory.startup_lines import bytes_of_printed
 from estimator.engine.options import MemoryOverrides
 
 
@@ -82,13 +83,7 @@ def cache_bytes(plan: MemoryPlan, rank: RankMemory) -> float:
     observed = plan.overrides.kv_cache_tokens_observed
     if observed is None:
         return float(rank.kv_budget_bytes)
-    per_rank = observed / plan.parallelism.dp
-    whole = rank.allocation.bytes_per_token + sum(rank.allocation.window_bytes)
-    if not rank.allocation.window_bytes:
-        return float(per_rank * rank.allocation.bytes_per_token)
-    # a hybrid cache prints the tokens of sequences of the longest length the server takes
-    longest = max(plan.longest_tokens, 1)
-    return float(min(per_rank / longest * rank.allocation.sequence_bytes(longest), per_rank * whole))
+    return bytes_of_printed(plan, rank, observed / plan.parallelism.dp)
 
 
 def with_longest(plan: MemoryPlan, longest_tokens: int) -> MemoryPlan:

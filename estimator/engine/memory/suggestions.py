@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from estimator.engine.memory.fit import MemoryFit, longest_context, memory_fit, shortfall_bytes
-from estimator.engine.memory.ledger import MemoryPlan
+from estimator.engine.memory.ledger import MemoryPlan, share_of_memory
 from estimator.engine.memory.weights import fold, same_family
 from estimator.engine.model.cache import attention_elements, kv_element_bytes, splits_over
 from estimator.engine.model.spec import Architecture, AttentionKind
@@ -74,7 +74,7 @@ def suggestions(
         return ()
     found: list[Suggestion] = []
     shorter = longest_context(plan, sequences=fit.sequences, at_most=fit.context_tokens)
-    if shorter >= fit.rank.allocation.block_tokens:
+    if shorter >= fit.rank.allocation.main_block_tokens:
         _add(found, "context_tokens", shorter, _try(plan, fit.sequences, shorter, window_tokens))
     if 0 < fit.max_sequences < fit.sequences:
         _add(found, "sequences", fit.max_sequences, _try(plan, fit.max_sequences, fit.context_tokens, window_tokens))
@@ -130,8 +130,7 @@ def _lacking(fit: MemoryFit) -> int:
 
 def _add_utilization(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None) -> None:
     """A larger share of the memory, as long as what the engine pays from outside its budget keeps room."""
-    asked = plan.overrides.utilization
-    current = plan.policy.utilization if asked is None else asked
+    current = share_of_memory(plan)
     if plan.policy.nominal_weights or plan.overrides.kv_cache_tokens_observed is not None:
         return
     outside = fit.rank.outside_activation_bytes + fit.rank.outside_graph_bytes
@@ -147,7 +146,7 @@ def _add_utilization(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, 
 
 def _add_batched_tokens(found: list[Suggestion], plan: MemoryPlan, fit: MemoryFit, window: int | None) -> None:
     """Smaller passes, where the tokens of a pass are what the activations (or kept windows) are made of."""
-    if not fit.rank.allocation.window_bytes and fit.ledger.activation_bytes < _lacking(fit):
+    if not fit.rank.allocation.shares_chunks and fit.ledger.activation_bytes < _lacking(fit):
         return
     for tokens in _BATCHED_TOKENS_STEPS:
         if tokens >= fit.rank.batched_tokens:

@@ -59,13 +59,15 @@ class RecurrentState:
     """State of one layer and sequence: `recurrent_elements` in the state's own dtype, `conv_elements` in the model's.
 
     `state_bytes_per_element` is the stated dtype of the recurrent part (4 when the config asks for fp32, else 2).
-    `heads`, `key_dim`, `value_dim` size the work of linear attention and Mamba-2.
+    `heads`, `key_dim`, `value_dim` size the work of linear attention and Mamba-2. `conv_elements` are those of
+    `conv_kernel` - 1 rows (0: no convolution).
     """
 
     kind: StateKind
     recurrent_elements: int
     conv_elements: int
     state_bytes_per_element: int
+    conv_kernel: int = 0
     heads: int = 0
     key_dim: int = 0
     value_dim: int = 0

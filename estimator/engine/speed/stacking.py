@@ -8,8 +8,8 @@ import numpy as np
 
 ValueT = TypeVar("ValueT")
 
-# What a missing slot holds, by field: a window without end and a cost of nothing.
-_PADDING = {"resident_tokens": np.inf, "log_miss": -1.0}
+# What a missing slot holds, by field: a block of one token that costs nothing.
+_PADDING = {"block_tokens": 1.0, "log_miss": -1.0}
 
 
 def stack(values: Sequence[ValueT]) -> ValueT:

@@ -1,5 +1,6 @@
 """Flags that start the engine for a plan."""
 
+from estimator.engine.memory.ledger import share_of_memory
 from estimator.estimates.memory_fit.compute import MemoryEstimate
 
 
@@ -23,8 +24,7 @@ def launch_hint(estimate: MemoryEstimate) -> list[str]:
 
 
 def _utilization(estimate: MemoryEstimate) -> float:
-    asked = estimate.memory.overrides.utilization
-    return estimate.memory.policy.utilization if asked is None else asked
+    return share_of_memory(estimate.memory)
 
 
 def _vllm(estimate: MemoryEstimate) -> list[str]:

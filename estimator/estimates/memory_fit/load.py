@@ -1,12 +1,12 @@
 """From a resolved plan to the inputs of the memory model: one place for the estimate, the sweep and the validation."""
 
+from dataclasses import replace
 from math import ceil
 
-from estimator.engine.memory.kv_allocation import kv_allocation
+from estimator.engine.memory.layer_caches import CacheBytes, LayerCache, attention_cache, layer_caches
 from estimator.engine.memory.ledger import MemoryPlan
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.weights import fold, rank_weights
-from estimator.engine.model.cache import attention_elements, kv_element_bytes
 from estimator.engine.model.spec import Architecture
 from estimator.resolvers.plan import Plan
 
@@ -34,7 +34,7 @@ def memory_plan(plan: Plan, *, longest_tokens: int | None = None) -> MemoryPlan:
         longest_tokens: longest sequence the server is to take; None takes the length of the load.
     """
     policy = plan.engine.memory
-    draft_weights, draft_cache = _draft(plan, policy)
+    draft_weights, draft_caches = _draft(plan, policy)
     return MemoryPlan(
         architecture=plan.model.architecture,
         memory_bytes=plan.gpu.spec.memory_bytes,
@@ -49,7 +49,8 @@ def memory_plan(plan: Plan, *, longest_tokens: int | None = None) -> MemoryPlan:
         lora=plan.lora,
         mtp_layers_loaded=plan.mtp_layers_loaded,
         draft_weight_bytes=draft_weights,
-        draft_cache_bytes_per_token=draft_cache,
+        draft_caches=draft_caches,
+        draft_tokens=plan.speculative.draft_tokens if plan.speculative is not None else 0,
     )
 
 
@@ -63,22 +64,27 @@ def _stored(plan: Plan) -> int | None:
     return None
 
 
-def _draft(plan: Plan, policy: MemoryPolicy) -> tuple[float, float]:
-    """Weight bytes and cache bytes per token on each rank of what speculation adds: a draft model, MTP layers."""
-    weights = cache = 0.0
-    tp = plan.parallelism.tp
+def _draft(plan: Plan, policy: MemoryPolicy) -> tuple[float, tuple[LayerCache, ...]]:
+    """Weight bytes on each rank and the cached layers of what speculation adds: a draft model, prediction layers."""
+    weights = 0.0
+    caches: tuple[LayerCache, ...] = ()
+    size = CacheBytes(
+        kv_format=plan.precision.kv_cache,
+        tp=plan.parallelism.tp,
+        latent_bytes=policy.fp8_latent_bytes,
+        index_bytes=policy.fp8_index_bytes,
+        state_element_bytes=policy.state_element_bytes,
+    )
     if plan.draft_model is not None:
         folded = fold(plan.draft_model.architecture)
         weights = rank_weights(folded, plan.precision, plan.parallelism, nominal=policy.nominal_weights).total_bytes
-        cache = kv_allocation(folded, plan.precision.kv_cache, policy, tp=tp).bytes_per_token
+        caches = layer_caches(plan.draft_model.architecture, size)
     if plan.mtp_layers_loaded:
-        cache += _mtp_cache(plan.model.architecture, plan.precision.kv_cache, plan.mtp_layers_loaded, tp)
-    return weights, cache
+        caches = (*caches, *_prediction_caches(plan.model.architecture, size, plan.mtp_layers_loaded))
+    return weights, caches
 
 
-def _mtp_cache(architecture: Architecture, kv_format: str, layers: int, tp: int) -> float:
-    """Cache bytes per token of MTP layers: as many layers like the last attending group."""
+def _prediction_caches(architecture: Architecture, size: CacheBytes, layers: int) -> tuple[LayerCache, ...]:
+    """As many layers like the last attending group; where it compresses, with its window alone."""
     attending = [group.attention for group in architecture.layer_groups if group.attention is not None]
-    if not attending:
-        return 0.0
-    return float(attention_elements(attending[-1], tp) * kv_element_bytes(kv_format)) * layers
+    return (attention_cache(replace(attending[-1], compress_ratio=0), size, layers),) if attending else ()

@@ -84,12 +84,12 @@ def _windows(estimate: MemoryEstimate) -> Iterator[str]:
     """What the engine keeps of windowed layers beyond the window itself."""
     allocation = estimate.fit.rank.allocation
     window = estimate.cache.window_tokens
-    if window is None or not allocation.window_bytes:
+    if window is None:
         return
-    kept = max(allocation.kept_tokens)
-    if kept == float("inf"):
+    kept = allocation.windowed_tokens
+    if kept is None:
         yield _("This engine keeps windowed layers at full length.")
-    elif kept > window + allocation.block_tokens:
+    elif kept > window + allocation.main_block_tokens:
         text = _(
             "This engine keeps up to %(kept)s tokens of windowed layers (window %(window)s, and the tokens of one "
             "pass): engine_allocated_bytes_per_sequence and capacity_tokens count them for each sequence, as the "
@@ -112,7 +112,7 @@ def memory_warnings(estimate: MemoryEstimate) -> Iterator[str]:
         yield text % {"outside": outside, "left": rank.unmanaged_bytes}
         return
     asked = estimate.memory.overrides.utilization
-    raised = asked is not None and asked > estimate.memory.policy.utilization
+    raised = asked is not None and asked > estimate.memory.policy.share_of_memory(rank.memory_bytes)
     if raised and rank.unmanaged_bytes - outside < _SEEN_ABOVE_BUDGET_BYTES:
         text = _(
             "Only %(left)s bytes stay free outside the budget and the captured graphs; servers have been measured "

@@ -210,4 +210,4 @@ _STEADY = (WorkloadMode.DECODE_STEP, WorkloadMode.OFFLINE, WorkloadMode.SINGLE_S
 
 def _cache_per_token(draft: PreparedKey) -> float:
     allocation = draft.cache.stages[0].allocation
-    return float(allocation.bytes_per_token + sum(allocation.window_bytes))
+    return float(allocation.short_bytes_per_token)

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from catalog.engine_versions import at_version, covers, named_version
 from estimator.engine.memory.ledger import MemoryPlan, RankMemory
 from estimator.engine.memory.policy import GIB, MemoryPolicy
 from estimator.engine.model.spec import Architecture
@@ -21,7 +22,20 @@ ROOT = Path(__file__).parents[3]
 def policies() -> dict[str, MemoryPolicy]:
     with (ROOT / "catalog/data/engines.yaml").open(encoding="utf-8") as stream:
         content = yaml.safe_load(stream)
-    return {entry["slug"]: MemoryPolicy(**entry["memory_policy"]) for entry in content["engines"]}
+    return {entry["slug"]: MemoryPolicy(**at_version(entry["memory_policy"], None)) for entry in content["engines"]}
+
+
+@cache
+def policy_of(release: str) -> MemoryPolicy:
+    """The policy of a release such as `vllm-0.20.0`, with the changes inside its profile up to it."""
+    asked = named_version(release)
+    assert asked is not None, release
+    with (ROOT / "catalog/data/engines.yaml").open(encoding="utf-8") as stream:
+        content = yaml.safe_load(stream)
+    for entry in content["engines"]:
+        if entry["engine"] == asked[0] and covers(entry["engine_version"], asked[1]):
+            return MemoryPolicy(**at_version(entry["memory_policy"], asked[1]))
+    raise LookupError(release)
 
 
 @cache
@@ -45,7 +59,7 @@ def plan(
     return MemoryPlan(
         architecture=model(slug),
         memory_bytes=int(gib * GIB),
-        policy=policies()[engine],
+        policy=policies()[engine] if engine in policies() else policy_of(engine),
         precision=Precision(weights=weights, kv_cache=kv),
         parallelism=Parallelism(tp=tp, pp=pp),
         overrides=MemoryOverrides(utilization=utilization, **more.pop("overrides", {})),

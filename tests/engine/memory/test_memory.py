@@ -149,29 +149,29 @@ def test_columns_say_what_the_single_answer_says(slug: str) -> None:
 def test_latent_cache_is_whole_on_every_rank_and_kv_heads_are_split() -> None:  # M08, m062
     latent = rank_memory(plan("deepseek-v3", 141.0, "vllm-0.19", 0.9, tp=8, weights="fp8"))
     grouped = rank_memory(plan(BIG, 141.0, "vllm-0.19", 0.9, tp=8))
-    assert latent.allocation.bytes_per_token == 61 * 576 * 2 == 70_272
-    assert grouped.allocation.bytes_per_token == 327_680 / 8
+    assert latent.allocation.growing_bytes_per_token == 61 * 576 * 2 == 70_272
+    assert grouped.allocation.growing_bytes_per_token == 327_680 / 8
 
 
 def test_more_ranks_than_kv_heads_keep_one_head_each() -> None:
     rank = rank_memory(plan("qwen3-235b-a22b", 141.0, "vllm-0.19", 0.9, tp=8))
-    assert rank.allocation.bytes_per_token == 94 * 2 * 128 * 2  # 4 KV heads on 8 ranks
+    assert rank.allocation.growing_bytes_per_token == 94 * 2 * 128 * 2  # 4 KV heads on 8 ranks
 
 
 def test_sparse_latent_fp8_cache_has_its_own_layout() -> None:
     # m061: SGLang printed 48,072 bytes a token for DeepSeek V3.2
     rank = rank_memory(plan("deepseek-v3.2", 180.0, "sglang-0.5", 0.9, tp=8, weights="fp8", kv="fp8"))
-    assert rank.allocation.bytes_per_token == pytest.approx(48_072, rel=2e-4)
+    assert rank.allocation.growing_bytes_per_token == pytest.approx(48_072, rel=2e-4)
     # with a bf16 latent the index stays in fp8: 61 × (576 × 2 + 132)
     plain = rank_memory(plan("deepseek-v3.2", 180.0, "sglang-0.5", 0.9, tp=8, weights="fp8"))
-    assert plain.allocation.bytes_per_token == 61 * (576 * 2 + 132)
+    assert plain.allocation.growing_bytes_per_token == 61 * (576 * 2 + 132)
 
 
 def test_a_block_index_beside_grouped_attention_counts_as_cache() -> None:
     # MiniMax M3: 60 layers of 4 KV heads of 128; 57 layers index their blocks with one key of 128 a token
     rank = rank_memory(plan("minimax-m3", 400.0, "vllm-0.19", 0.9, tp=4))
     indexed = sum(MODELS["minimax-m3"]["config"]["sparse_attention_config"]["sparse_attention_freq"])
-    assert rank.allocation.bytes_per_token == 60 * 2 * 128 * 2 + indexed * 128 * 2
+    assert rank.allocation.growing_bytes_per_token == 60 * 2 * 128 * 2 + indexed * 128 * 2
 
 
 def test_windows_keep_the_engine_chunk_beside_them() -> None:  # M04
@@ -179,13 +179,13 @@ def test_windows_keep_the_engine_chunk_beside_them() -> None:  # M04
     start = plan("gemma-4-31b", 139.8, "vllm-0.19", 0.9, length=262_144)
     allocation = rank_memory(start).allocation
     assert allocation.sequence_bytes(262_144) / 262_144 / 1024 == pytest.approx(108.2, rel=2e-3)
-    assert allocation.bytes_per_token == 80 * 1024
+    assert allocation.growing_bytes_per_token == 80 * 1024
 
 
 def test_all_layers_count_below_the_window() -> None:  # M05
     allocation = rank_memory(plan("gpt-oss-120b", 79.18, "vllm-0.11", 0.95, weights="mxfp4")).allocation
-    assert allocation.bytes_per_token + sum(allocation.window_bytes) == 73_728
-    assert allocation.bytes_per_token == 36_864
+    assert allocation.short_bytes_per_token == 73_728
+    assert allocation.growing_bytes_per_token == 36_864
 
 
 def test_hybrid_cache_off_stores_windows_at_full_length() -> None:

@@ -92,5 +92,5 @@ def test_the_longest_context_fits_and_one_block_more_does_not(sequences: int, to
         return
     allocation, budget = answer.rank.allocation, answer.capacity_bytes
     assert allocation.load_bytes(sequences, longest) <= budget * (1 + 1e-9)
-    assert allocation.load_bytes(sequences, longest + allocation.block_tokens) > budget * (1 - 1e-9)
+    assert allocation.load_bytes(sequences, longest + allocation.main_block_tokens) > budget * (1 - 1e-9)
     assert math.isfinite(answer.bytes_per_sequence)

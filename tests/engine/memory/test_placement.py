@@ -43,4 +43,8 @@ def test_eighty_layers_and_a_head_over_six_cards():
 
 def test_only_llama_cpp_places_so():
     placed = {slug for slug, policy in policies().items() if policy.input_embedding_on_host}
-    assert placed == {slug for slug, policy in policies().items() if policy.head_counts_as_layer} == {"llama.cpp"}
+    assert (
+        placed
+        == {slug for slug, policy in policies().items() if policy.head_counts_as_layer}
+        == {"llama.cpp", "llama.cpp-b2800"}
+    )

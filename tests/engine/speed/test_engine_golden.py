@@ -6,7 +6,7 @@ from estimator.engine.forward_pass.kernel_tables import REFERENCE_OPERATORS
 from estimator.engine.forward_pass.operators import fold
 from estimator.engine.forward_pass.roofline import ceiling_floor, floor_prefill_s, floor_step_s
 from estimator.engine.forward_pass.traffic import rank_layout
-from estimator.engine.memory.kv_allocation import kv_allocation
+from estimator.engine.memory.engine_caches import kv_allocation
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.weights import fold as fold_weights
 from estimator.engine.serving.capacity import Capacity

@@ -171,8 +171,8 @@ def test_what_was_sized_is_echoed_resolved(ask):
     body = {"engine": "vllm", "model": "Llama 3.1 8B", "candidates": {"gpus": ["H100 SXM5 80GB"], "tp": [1]}}
     inputs = ask(**body, budget={"gpus": 64})["inputs"]
     assert inputs["model"]["slug"] == "llama-3.1-8b"
-    assert inputs["engine"]["slug"] == "vllm-0.19"
-    assert inputs["memory"]["utilization"] == 0.9
+    assert inputs["engine"]["slug"] == "vllm-0.33"
+    assert inputs["memory"]["utilization"] == 0.92
     assert inputs["candidates"] == {"gpus": ["h100-sxm5-80gb"], "precisions": ["bf16"], "tp": [1], "kv_cache": "bf16"}
     assert inputs["demand"]["concurrency"] == 200
     assert inputs["workload"]["input_tokens"] == 1500

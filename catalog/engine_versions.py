@@ -1,0 +1,67 @@
+"""Which profile covers a version of an engine, and which of its constants changed inside its range."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_NAMED = re.compile(r"(?P<engine>[a-z][a-z0-9.+-]*?)[-@ ]v?(?P<version>\d+(?:\.\d+){0,3})(?:[a-z0-9.+-]*)")
+_RANGE = re.compile(r"(?P<first>\d+(?:\.\d+)*)(?: (?:to|and later) ?(?P<last>\d+(?:\.\d+)*)?)?")
+
+Version = tuple[int, ...]
+
+
+def version_of(text: str) -> Version:
+    """The numbers of a version: `0.20.2` is (0, 20, 2).
+
+    >>> version_of("0.20.2")
+    (0, 20, 2)
+    """
+    return tuple(int(part) for part in text.split("."))
+
+
+def named_version(name: str) -> tuple[str, Version] | None:
+    """Engine and version of a name like `vllm-0.24.1`; None where the name has no version.
+
+    >>> named_version("vllm-0.24.1")
+    ('vllm', (0, 24, 1))
+    """
+    found = _NAMED.fullmatch(name.strip().lower())
+    return (found["engine"], version_of(found["version"])) if found else None
+
+
+def covers(engine_version: str, version: Version) -> bool:
+    """Whether a range like `0.20 to 0.25` holds a version; its end holds every release of that number.
+
+    >>> covers("0.20 to 0.25", (0, 25, 1)), covers("0.20 to 0.25", (0, 26))
+    (True, False)
+    """
+    found = _RANGE.match(engine_version)
+    if found is None:
+        return False
+    first = version_of(found["first"])
+    if version < first[: len(version)]:
+        return False
+    if "and later" in engine_version:
+        return True
+    last = version_of(found["last"] or found["first"])
+    return version[: len(last)] <= last
+
+
+def at_version(constants: Mapping[str, Any], version: Version | None) -> dict[str, Any]:
+    """Constants as of a version: those of the profile, then what changed up to it (None: all that changed).
+
+    Changes stand under `by_version`, from the version on that they name.
+
+    >>> at_version({"padding": 1.25, "by_version": {"0.18": {"padding": 1.5}}}, (0, 17))
+    {'padding': 1.25}
+    """
+    found = {name: value for name, value in constants.items() if name != "by_version"}
+    for since, changed in sorted(_changes(constants), key=lambda change: change[0]):
+        if version is None or since <= version:
+            found.update(changed)
+    return found
+
+
+def _changes(constants: Mapping[str, Any]) -> Iterable[tuple[Version, Mapping[str, Any]]]:
+    for since, changed in constants.get("by_version", {}).items():
+        yield version_of(since), changed
