@@ -65,8 +65,8 @@ PLAIN_METERS: Mapping[str, tuple[str, str]] = {
     "requests_kcount": ("request", "krequest"),
 }
 _MODAL_CACHE = re.compile(r"^cache_(?P<modality>text|audio|image|video)_(?P<kind>read|write)(?P<ttl>_5m|_1h)?$")
-# The package's `cache_write` does not say for how long. By maker of the model, as their pages state (design 08,
-# read 2026-11-29): seconds; others stay without a stated time.
+# The package's `cache_write` does not say for how long. By maker of the model, as their pages state
+# (docs/prompt-caching.md, read 2026-11-29): seconds; others stay without a stated time.
 WRITE_TTLS: tuple[tuple[str, int], ...] = (
     (r"claude", 300),
     (r"gpt-(5\.6|6)", 1800),

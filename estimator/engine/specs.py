@@ -13,8 +13,7 @@ class Gpu:
     """One accelerator; bytes, bytes/s and dense FLOP/s by dtype (a missing dtype is not supported by the tensor cores).
 
     `memory_bytes` is the figure the chosen profile multiplies by its utilization: the vendor's decimal figure for
-    `ideal`, what CUDA shows for real engines; the resolver picks. `kernel_family` names the row of the kernel tables
-    (ampere, ampere_g, ada, hopper, blackwell, ultra, rtxbw, cdna3, rdna3, apple), else the GPU's own family.
+    `ideal`, what CUDA shows for real engines; the resolver picks. `kernel_family` is one of `constants.families`.
     """
 
     slug: str
@@ -79,7 +78,7 @@ class WorkloadMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdealConstants:
-    """Shares of dense peak that the source documents assume; bandwidth counts in full (03-engine 1.6)."""
+    """Shares of dense peak that the source documents assume; bandwidth counts in full."""
 
     prefill_compute_efficiency: float = 0.4
     decode_compute_efficiency: float = 0.5
@@ -147,7 +146,7 @@ class ServingConstants:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlamaCppConstants:
-    """Constants of the llama.cpp class: single stream, layers split over GPUs (03-engine 1.5).
+    """Constants of the llama.cpp class: single stream, layers split over GPUs.
 
     The share of bandwidth that weight reads reach is `eta / (1 + BW / bw0)`, apart for 16-bit and 4-bit files; with
     `eta_of_kernels` eta multiplies the share that measured 16-bit kernels of the GPU's family reach (not on Apple).

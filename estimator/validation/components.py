@@ -12,12 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.engine.forward_pass.kernel_tables import (
-    ATTENTION_ROWS,
-    DEFAULT_OPERATORS,
-    GEMM_ROWS,
-    LATENT_ATTENTION_ROWS,
-)
+from estimator.constants import kernels
 from estimator.engine.forward_pass.kernels import link_row
 from estimator.engine.speculation.gain import implied_acceptance_rate, speed_up, tokens_per_pass
 from estimator.validation import shipped
@@ -60,7 +55,7 @@ def all_reduce_errors() -> dict[tuple[str, int], list[float]]:
     found: dict[tuple[str, int], list[float]] = {}
     for row in _rows("allreduce.csv"):
         gpus, size = int(row["gpus"]), float(row["bytes"])
-        link = link_row(shipped.gpu(_GPUS[row["system"]]), gpus)
+        link = link_row(shipped.gpu(_GPUS[row["system"]]), gpus, kernels.shipped())
         said = link.latency_s + 2.0 * (gpus - 1) / gpus * size / link.bus_bytes_per_s
         found.setdefault((row["system"], gpus), []).append(said / float(row["median_s"]) - 1.0)
     return found
@@ -89,20 +84,20 @@ def kernel_shares() -> Iterable[tuple[dict[str, str], float]]:
 
 
 def _our_share(operator: str, form: str, family: str) -> float | None:
-    factors = DEFAULT_OPERATORS.kernel_factors
+    tables, constants = kernels.reference(), kernels.shipped()
     if operator == "gemm_large":
-        row = GEMM_ROWS[family].get(_FORMATS.get(form, ""))
+        row = tables.gemm.get((family, _FORMATS.get(form, "")))
         return row.compute_share * _MATRIX_SIDE / (_MATRIX_SIDE + row.half_size) if row else None
     if operator == "decode_mla":
-        latent = LATENT_ATTENTION_ROWS[family]
+        latent = tables.latent_attention[family]
         return latent.decode_bf16 if form == "kv bfloat16" else latent.decode_fp8
-    attention = ATTENTION_ROWS[family]
+    attention = tables.attention[family]
     if operator == "decode_attention":
         return attention.decode_bf16 if form == "kv bfloat16" else attention.decode_fp8
     if form != "attn bfloat16/kv bfloat16":
         return None
-    filled = _PROMPT_TOKENS / (_PROMPT_TOKENS + DEFAULT_OPERATORS.prefill_half_length_tokens)
-    return attention.prefill_bf16 * factors.get(("attention", family, "prefill_bf16"), 1.0) * filled
+    filled = _PROMPT_TOKENS / (_PROMPT_TOKENS + constants.operators.prefill_half_length_tokens)
+    return constants.attention[family].prefill_bf16 * filled
 
 
 def _kernels() -> Component:

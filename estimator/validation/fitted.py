@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from estimator.constants import kernels
+from estimator.constants.kernels import KernelConstants
+from estimator.constants.rows import DATA_DIR, read_constants
 from estimator.engine.calibration.least_squares import Floats
-from estimator.engine.forward_pass.kernel_tables import (
-    ATTENTION_ROWS,
-    DEFAULT_OPERATORS,
-    REFERENCE_OPERATORS,
-    OperatorConstants,
-)
 from estimator.engine.specs import EngineProfile
 from estimator.validation import shipped
 
@@ -40,19 +37,20 @@ _LLAMA_CPP_BEFORE = MappingProxyType(
         "prefill_turning_flops_per_s": 6e14,
     }
 )
-_WITH_FP4 = ("blackwell", "ultra", "rtxbw")
-# Factors on the kernel tables: a name, the table, the rows that share the reason, the field, the width of the prior.
-_KERNEL_CLASSES: tuple[tuple[str, str, tuple[str, ...], str, float], ...] = (
-    ("4-bit experts on Hopper, share of peak", "expert", ("hopper.int4", "hopper.mxfp4"), "compute_share", 0.35),
-    ("fp8 experts on Blackwell, half-size", "expert", tuple(f"{f}.fp8" for f in _WITH_FP4), "half_size", 0.3),
-    ("nvfp4 products, fixed time", "gemm", tuple(f"{f}.nvfp4" for f in _WITH_FP4), "fixed_us", 0.5),
-    ("fp8 products on Blackwell, fixed time", "gemm", tuple(f"{f}.fp8" for f in _WITH_FP4), "fixed_us", 0.4),
-    ("16-bit prefill attention, share of peak", "attention", tuple(ATTENTION_ROWS), "prefill_bf16", 0.2),
-    ("8-bit cache reads on Hopper, share of bandwidth", "attention", ("hopper",), "decode_fp8", 0.15),
-    ("16-bit cache reads on AMD of 2024, share of bandwidth", "attention", ("cdna3_2024",), "decode_bf16", 0.5),
-    ("16-bit products on AMD of 2024, share of peak", "gemm", ("cdna3_2024.bf16",), "compute_share", 0.5),
-    ("16-bit experts on AMD of 2024, share of bandwidth", "expert", ("cdna3_2024.bf16",), "bandwidth_share", 0.5),
-    ("16-bit experts on AMD of 2024, share of peak", "expert", ("cdna3_2024.bf16",), "compute_share", 0.5),
+# Width of the prior of each group of factors.csv: rows of one group share the reason, so that they move together.
+_FACTOR_WIDTHS = MappingProxyType(
+    {
+        "4-bit experts on Hopper, share of peak": 0.35,
+        "fp8 experts on Blackwell, half-size": 0.3,
+        "nvfp4 products, fixed time": 0.5,
+        "fp8 products on Blackwell, fixed time": 0.4,
+        "16-bit prefill attention, share of peak": 0.2,
+        "8-bit cache reads on Hopper, share of bandwidth": 0.15,
+        "16-bit cache reads on AMD of 2024, share of bandwidth": 0.5,
+        "16-bit products on AMD of 2024, share of peak": 0.5,
+        "16-bit experts on AMD of 2024, share of bandwidth": 0.5,
+        "16-bit experts on AMD of 2024, share of peak": 0.5,
+    }
 )
 _VLLM = ("vllm-0.19", "vllm-0.11")
 _OTHER_ONLINE = ("sglang-0.5", "tensorrt-llm-1", "nim")
@@ -74,7 +72,7 @@ class Fitted:
     step: float = 0.0
     profiles: tuple[str, ...] = ()
     field: str = ""
-    kernel_factors: tuple[tuple[str, str, str], ...] = ()
+    kernel_factors: tuple[tuple[str, str, str, str], ...] = ()
 
     @property
     def shift(self) -> float:
@@ -92,13 +90,17 @@ def fitted_constants() -> tuple[Fitted, ...]:
 
 
 def _operators() -> Iterator[Fitted]:
-    now = DEFAULT_OPERATORS
+    now, start = kernels.shipped(), kernels.reference()
     for field, sigma in (("attention_dp_exchange_s", 0.6), ("attention_dp_prefill_factor", 0.4)):
-        before = float(getattr(REFERENCE_OPERATORS, field))
-        yield Fitted(name=field, before=before, now=float(getattr(now, field)), sigma=sigma, field=field)
-    for name, table, where, field, sigma in _KERNEL_CLASSES:
-        keys = tuple((table, row, field) for row in where)
-        yield Fitted(name=name, before=1.0, now=now.kernel_factors[keys[0]], sigma=sigma, kernel_factors=keys)
+        before = float(getattr(start.operators, field))
+        yield Fitted(name=field, before=before, now=float(getattr(now.operators, field)), sigma=sigma, field=field)
+    groups: dict[str, list[tuple[str, str, str, str]]] = {}
+    for row in read_constants(DATA_DIR / "factors.csv"):
+        table, family, form, group = row.where("table", "family", "format", "group")
+        groups.setdefault(group, []).append((table, family, form, row.name))
+    for name, sigma in _FACTOR_WIDTHS.items():
+        keys = tuple(groups[name])
+        yield Fitted(name=name, before=1.0, now=now.factors[keys[0]], sigma=sigma, kernel_factors=keys)
 
 
 def _profiles() -> Iterator[Fitted]:
@@ -129,12 +131,10 @@ def _of_profile(slugs: tuple[str, ...], field: str, *, before: float, sigma: flo
     )
 
 
-def constants_at(
-    constants: Sequence[Fitted], shifts: Floats
-) -> tuple[OperatorConstants, Callable[[str], EngineProfile]]:
+def constants_at(constants: Sequence[Fitted], shifts: Floats) -> tuple[KernelConstants, Callable[[str], EngineProfile]]:
     """The operators and profiles with these shifts in place of the shipped values."""
-    factors = dict(DEFAULT_OPERATORS.kernel_factors)
-    fields: dict[str, float] = {}
+    factors = dict(kernels.shipped().factors)
+    fields: dict[str, Any] = {}
     changed: dict[str, dict[str, float]] = {}
     for constant, shift in zip(constants, shifts, strict=True):
         value = constant.value(float(shift))
@@ -143,7 +143,8 @@ def constants_at(
             changed.setdefault(slug, {})[constant.field] = _allowed(constant.field, value)
         if constant.field and not constant.profiles:
             fields[constant.field] = value
-    operators = replace(DEFAULT_OPERATORS, kernel_factors=MappingProxyType(factors), **fields)
+    moved = replace(kernels.shipped().operators, **fields)
+    operators = replace(kernels.reference().with_factors(factors), operators=moved)
 
     def profile(slug: str) -> EngineProfile:
         base = shipped.profile(slug)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimator.constants.kernels import KernelConstants
 from estimator.engine.codes import MODE_CODES, Reason
 from estimator.engine.errors import EngineError
-from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
 from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile, Precision, WorkloadMode
@@ -83,7 +83,7 @@ class Skipped:
 
 def predict(
     rows: Sequence[Measurement],
-    constants: OperatorConstants = DEFAULT_OPERATORS,
+    constants: KernelConstants | None = None,
     profile: Callable[[str], EngineProfile] = shipped.profile,
 ) -> tuple[tuple[Prediction, ...], tuple[Skipped, ...]]:
     """Predictions of the rows in their order, and the rows that the product does not answer.
@@ -135,7 +135,7 @@ _STATED_SHARE = {"sglang-0.5": 0.9}
 class _Keys:
     """Prepared keys of the rows: one for each distinct plan and cache budget."""
 
-    def __init__(self, constants: OperatorConstants, profile: Callable[[str], EngineProfile]) -> None:
+    def __init__(self, constants: KernelConstants | None, profile: Callable[[str], EngineProfile]) -> None:
         self._constants, self._profile = constants, profile
         self._places: dict[Any, int] = {}
         self.prepared: list[PreparedKey] = []

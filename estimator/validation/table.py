@@ -103,7 +103,7 @@ def _engine(prediction: Prediction) -> str:
 
 
 def _family(prediction: Prediction) -> str:
-    return kernel_family(shipped.gpu(prediction.row.gpu))[0]
+    return kernel_family(shipped.gpu(prediction.row.gpu))
 
 
 def _has_experts(prediction: Prediction) -> bool:

@@ -6,8 +6,9 @@ import datetime
 import pytest
 
 from catalog import data_files
-from catalog.kernel_families import EXACT_FAMILIES, kernel_family
+from catalog.kernel_families import kernel_family
 from catalog.models.gpu import DTYPES, Gpu
+from estimator.constants.families import FAMILIES
 from tests.shared_data import shared_dir
 
 GIB = 2**30
@@ -117,14 +118,15 @@ def test_links_follow_the_board(gpus):
     [
         ("h100-sxm5-80gb", "hopper", "hopper", "calibrated"),
         ("a100-sxm4-80gb", "ampere", "ampere", "calibrated"),
-        ("rtx-3090", "ampere_g", "ampere_g", "calibrated"),
+        ("rtx-3090", "ampere_g", "ampere_g", "nearest_family"),
         ("b300-sxm-288gb", "ultra", "ultra", "calibrated"),
         ("t4", "turing", "ampere_g", "nearest_family"),
         ("mi355x", "cdna4", "cdna3", "nearest_family"),
         ("gb10-dgx-spark", "gb10", "rtxbw", "nearest_family"),
         ("tpu-v5e", "tpu_v5e", None, None),
         ("gaudi3", "gaudi3", None, None),
-        ("apple-m2-ultra", "apple", "apple", "calibrated"),
+        ("apple-m2-ultra", "apple", "apple", "nearest_family"),
+        ("mi300x", "cdna3", "cdna3", "nearest_family"),
     ],
 )
 def test_the_kernel_family_is_exact_or_nearest_and_says_which(gpus, slug, own, used, basis):
@@ -134,7 +136,7 @@ def test_the_kernel_family_is_exact_or_nearest_and_says_which(gpus, slug, own, u
 
 def test_every_kernel_family_used_is_one_with_measured_kernels(gpus):
     used = {gpu.kernel_family.used for gpu in gpus.values()} - {None}
-    assert used <= EXACT_FAMILIES
+    assert used <= {family.kernels for family in FAMILIES.values()}
     assert kernel_family("AMD", "gfx1100", "RDNA3").own == "rdna3"
 
 

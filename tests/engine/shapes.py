@@ -61,7 +61,7 @@ LLAMA_8B = whole_model(8_030_000_000, layers=32, heads=32, kv_heads=8, head_dim=
 
 
 def from_shape(shape: dict[str, Any]) -> Architecture:
-    """The architecture of a golden case's `model_shape`: parts that 03-engine counts, nothing else."""
+    """The architecture of a golden case's `model_shape`: parts that the reference counts, nothing else."""
     d, vocab = shape["d"], shape["V"]
     groups = []
     linear, windowed = shape.get("Llin", 0), shape.get("Lw", 0)
@@ -189,7 +189,7 @@ def serving_engine(**changes: Any) -> EngineProfile:
     )
 
 
-# 03-engine 1.4: 0.9 of the memory, 3 GiB of reserve, 2,048 sequences and 8,192 tokens a pass.
+# The reference: 0.9 of the memory, 3 GiB of reserve, 2,048 sequences and 8,192 tokens a pass.
 REFERENCE_MEMORY = MemoryPolicy(
     activation_mlp_copies=0.0,
     activation_hidden_copies=0.0,

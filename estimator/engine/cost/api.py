@@ -96,7 +96,7 @@ def api_cost(
         UnpricedMeterError: A used meter has no price and `partial` is off.
         InvalidInputError: The counts contradict one another.
 
-    Source: providers' price pages as stored per row; disjoint meters and tier rule, design 02 and 04.
+    Source: providers' price pages as stored per row; disjoint meters and tier rule, docs/prices.md.
     """
     counts = disjoint_usage(usage, convention)
     prompt = prompt_tokens(counts)

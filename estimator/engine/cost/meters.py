@@ -15,7 +15,7 @@ from typing import Final
 from estimator.engine.errors import InvalidInputError
 
 TOKEN: Final = "token"  # noqa: S105  a counted unit, not a secret
-# Names of the write meters by time to live (design 02); any other lifetime is written in seconds.
+# Names of the write meters by time to live; any other lifetime is written in seconds.
 _TTL_NAMES: Final = {300: "5m", 3600: "1h"}
 _TTL_SECONDS: Final = {name: ttl for ttl, name in _TTL_NAMES.items()}
 _WRITE = re.compile(r"^cache_write(?:_(?:(?P<modality>audio|image|video|text)))?(?:_(?P<ttl>5m|1h|[1-9]\d{0,7}s))?$")

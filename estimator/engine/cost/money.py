@@ -1,6 +1,6 @@
 """The border between physics (float) and money (Decimal); no other module converts one into the other.
 
-Rules (design 02): what follows from list prices and counts alone is exact and never rounded. What follows from a
+Rules: what follows from list prices and counts alone is exact and never rounded. What follows from a
 physical figure (a speed, a probability) is rounded once, at the end, to 9 significant digits, half even.
 """
 

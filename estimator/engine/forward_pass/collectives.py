@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from estimator.engine.forward_pass.kernel_tables import OperatorConstants
+from estimator.constants.kernels import KernelConstants
 from estimator.engine.forward_pass.kernels import link_row
 from estimator.engine.forward_pass.traffic import RankLayout
 from estimator.engine.specs import Gpu
@@ -20,7 +20,7 @@ class Exchange:
     own_link: bool
 
 
-def exchange(layout: RankLayout, gpu: Gpu, constants: OperatorConstants, latency_scale: float) -> Exchange:
+def exchange(layout: RankLayout, gpu: Gpu, constants: KernelConstants, latency_scale: float) -> Exchange:
     """Exchange of one forward pass; nothing on a single GPU.
 
     Tensor parallel: an all-reduce per attention and per feed-forward, `latency + 2(tp−1)/tp · tokens · hidden · 2 B /
@@ -29,21 +29,22 @@ def exchange(layout: RankLayout, gpu: Gpu, constants: OperatorConstants, latency
     Raises:
         MissingFigureError: the GPU's link is not one of the tables'.
 
-    Source: 03-engine 1.3, constants of 2.4.
+    Source: docs/model.md, exchange.
     """
     parallel = layout.parallelism
     if parallel.gpus == 1:
         return Exchange(fixed_s=0.0, token_s=0.0, all_rank_token_s=0.0, own_link=True)
-    link = link_row(gpu, parallel.tp)
+    link = link_row(gpu, parallel.tp, constants)
+    operators = constants.operators
     token_bytes = layout.hidden_size * _ACTIVATION_BYTES
     fixed = token = spread = 0.0
     if parallel.tp > 1:
         fixed += layout.reduces * link.latency_s * latency_scale
         token += layout.reduces * 2.0 * (parallel.tp - 1) / parallel.tp * token_bytes / link.bus_bytes_per_s
     if parallel.dp > 1:
-        fixed += 2.0 * layout.expert_layers * constants.attention_dp_exchange_s
+        fixed += 2.0 * layout.expert_layers * operators.attention_dp_exchange_s
         spread += 2.0 * layout.expert_layers * token_bytes / link.bus_bytes_per_s
     if parallel.pp > 1:
-        fixed += (parallel.pp - 1) * constants.pipeline_hop_s
+        fixed += (parallel.pp - 1) * operators.pipeline_hop_s
         token += (parallel.pp - 1) * token_bytes / link.bus_bytes_per_s
     return Exchange(fixed_s=fixed, token_s=token, all_rank_token_s=spread, own_link=link.own)

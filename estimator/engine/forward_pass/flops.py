@@ -23,7 +23,7 @@ def prefill_flops(*, parameters: float, tokens: Number, layers: float, attention
         layers: layers with attention.
         attention_width: query heads times head width.
 
-    Source: Kaplan et al. 2020 (arXiv 2001.08361), attention term as in 03-engine 1.6.
+    Source: Kaplan et al. 2020 (arXiv 2001.08361), attention term as in docs/model.md.
     """
     return 2.0 * parameters * tokens + 2.0 * tokens**2 * layers * attention_width
 

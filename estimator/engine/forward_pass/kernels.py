@@ -1,32 +1,18 @@
 """Which kernel row, peak and link apply to a format on a GPU, and whether they were measured there."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from math import log2
-from typing import TypeVar
 
+from estimator.constants.families import FALLBACKS, FAMILIES, LATENT_FALLBACK, OF_2024
+from estimator.constants.formats import BODY_BITS, BYTES_PER_WEIGHT
+from estimator.constants.kernels import AttentionRow, KernelConstants, KernelRow, Table
 from estimator.engine.errors import InvalidInputError, MissingFigureError
 from estimator.engine.formats.quantisation import GGUF_FORMATS, weight_coding
-from estimator.engine.forward_pass.kernel_tables import (
-    ATTENTION_ROWS,
-    BYTES_PER_WEIGHT,
-    EXPERT_ROWS,
-    GEMM_ROWS,
-    LATENT_ATTENTION_ROWS,
-    LINK_ROWS,
-    MEASURED_FAMILIES,
-    NEAREST_FAMILY,
-    NO_FACTORS,
-    AttentionRow,
-    Factors,
-    KernelRow,
-)
 from estimator.engine.model.cache import kv_element_bytes
 from estimator.engine.specs import Gpu
 
-RowT = TypeVar("RowT", KernelRow, AttentionRow)
-# A weight-only or missing format falls back along these kernels, then over the families below: judgement.
+# A weight-only or missing format falls back along these kernels, then over the families that stand in: judgement.
 _KERNEL_FALLBACKS = {
     "bf16": ("bf16",),
     "fp8": ("fp8", "fp8w", "bf16"),
@@ -35,10 +21,10 @@ _KERNEL_FALLBACKS = {
     "mxfp4": ("mxfp4", "int4"),
     "nvfp4": ("nvfp4", "int4"),
 }
-_FAMILY_FALLBACKS = ("hopper", "ampere_g", "ampere")
-_LATENT_FALLBACK = "ampere"
-# Layers of a q4_k_m file without its head, which is priced apart (03-engine 1.5); 4.89 is the mean of the whole file.
-_BODY_BITS = {"q4_k_m": 4.85}
+# Weights of more bytes than this run on the 8-bit weight-only kernel, smaller ones on the 4-bit one.
+_LEAST_BYTES_OF_8_BIT_KERNELS = 0.8
+# Numbers of GPUs that links.csv holds; the interpolation below steps from one to the next by a factor of 2.
+_GPUS_OF_LINK_ROWS = (2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +96,7 @@ def weight_format(name: str, gpu: Gpu, *, experts: bool = False, activations: st
         return plain("mxfp4", float(peaks["fp8"]), weight_only=True)
     if name == "mxfp4":
         return plain("mxfp4", p16, weight_only=True)
-    if bytes_per_weight > 0.8:
+    if bytes_per_weight > _LEAST_BYTES_OF_8_BIT_KERNELS:
         return plain("fp8w", p16, weight_only=True, native=False)
     return plain("int4", p16, weight_only=True, native=name == "int4")
 
@@ -123,7 +109,7 @@ def _bytes_per_weight(name: str) -> float:
     if name in BYTES_PER_WEIGHT:
         return BYTES_PER_WEIGHT[name]
     if name in GGUF_FORMATS:
-        return _BODY_BITS.get(name, float(weight_coding(name).element_bits)) / 8
+        return BODY_BITS.get(name, float(weight_coding(name).element_bits)) / 8
     raise InvalidInputError(f"no kernel figure is known for the format {name!r}", field="precision.weights")
 
 
@@ -136,59 +122,58 @@ def cache_bytes_per_element(name: str) -> float:
     return float(kv_element_bytes(name))
 
 
-def kernel_family(gpu: Gpu, *, of_2024: bool = False) -> tuple[str, bool]:
-    """The family of the kernel tables that stands for this GPU, and whether it is the GPU's own measured one.
+def kernel_family(gpu: Gpu, *, of_2024: bool = False) -> str:
+    """The family of the kernel tables that stands for this GPU: its own, or the nearest.
 
     `of_2024`: the engine ran the kernels that AMD GPUs had in mid-2024; other families had today's.
 
     Raises:
         MissingFigureError: the tables have nothing near (TPU, Trainium, Gaudi, inline GPUs without a family).
     """
-    family = gpu.kernel_family or ""
-    if family in ATTENTION_ROWS or family in NEAREST_FAMILY:
-        near = NEAREST_FAMILY.get(family, family)
-        row = f"{near}_2024" if of_2024 and f"{near}_2024" in ATTENTION_ROWS else near
-        return row, family in MEASURED_FAMILIES
-    raise MissingFigureError(f"no measured kernels stand for {gpu.slug}", field="gpu")
+    family = FAMILIES.get(gpu.kernel_family or "")
+    if family is None:
+        raise MissingFigureError(f"no measured kernels stand for {gpu.slug}", field="gpu")
+    older = f"{family.kernels}{OF_2024}"
+    return older if of_2024 and older in FAMILIES else family.kernels
 
 
-def gemm_row(family: str, kernel: str, factors: Factors = NO_FACTORS) -> tuple[KernelRow, bool]:
+def is_judged(family: str, constants: KernelConstants) -> bool:
+    """Whether the 16-bit kernels of a family of the tables are judgement, so that nothing on it is calibrated."""
+    attention = constants.attention[family]
+    product = constants.gemm.get((family, "bf16"))
+    return bool({"decode_bf16", "prefill_bf16"} & attention.judged) or (product is not None and bool(product.judged))
+
+
+def gemm_row(family: str, kernel: str, constants: KernelConstants) -> tuple[KernelRow, bool]:
     """Constants of a matrix product, and whether they are this family's and kernel's own."""
-    return _row("gemm", GEMM_ROWS, family, kernel, factors)
+    return _row(constants.gemm, family, kernel)
 
 
-def expert_row(family: str, kernel: str, factors: Factors = NO_FACTORS) -> tuple[KernelRow, bool]:
+def expert_row(family: str, kernel: str, constants: KernelConstants) -> tuple[KernelRow, bool]:
     """Constants of the grouped product of routed experts, and whether they are this family's and kernel's own."""
-    return _row("expert", EXPERT_ROWS, family, kernel, factors)
+    return _row(constants.expert, family, kernel)
 
 
-def attention_row(family: str, *, latent: bool, factors: Factors = NO_FACTORS) -> tuple[AttentionRow, bool]:
+def attention_row(family: str, *, latent: bool, constants: KernelConstants) -> tuple[AttentionRow, bool]:
     """Shares of bandwidth and peak that attention kernels reach, and whether they are this family's own."""
     if not latent:
-        return _scaled(ATTENTION_ROWS[family], ("attention", family), factors), True
-    own = LATENT_ATTENTION_ROWS.get(family)
-    return (own, True) if own else (LATENT_ATTENTION_ROWS[_LATENT_FALLBACK], False)
+        return constants.attention[family], True
+    own = constants.latent_attention.get(family)
+    return (own, True) if own else (constants.latent_attention[LATENT_FALLBACK], False)
 
 
-def _row(
-    kind: str, rows: Mapping[str, Mapping[str, KernelRow]], family: str, kernel: str, factors: Factors
-) -> tuple[KernelRow, bool]:
-    for near in (family, *_FAMILY_FALLBACKS):
+def _row(rows: Table[KernelRow], family: str, kernel: str) -> tuple[KernelRow, bool]:
+    for near in (family, *FALLBACKS):
         for name in _KERNEL_FALLBACKS[kernel]:
-            row = rows.get(near, {}).get(name)
+            row = rows.get((near, name))
             if row:
-                return _scaled(row, (kind, f"{near}.{name}"), factors), near == family and name == kernel
+                return row, near == family and name == kernel
     raise MissingFigureError(f"no kernel stands for {kernel} on {family}", field="precision.weights")
-
-
-def _scaled(row: RowT, where: tuple[str, str], factors: Factors) -> RowT:
-    names = [f.name for f in fields(row) if (*where, f.name) in factors]
-    return replace(row, **{name: getattr(row, name) * factors[(*where, name)] for name in names}) if names else row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """All-reduce over `gpus` of one node: latency in seconds, bus bandwidth in bytes/s; `own`: not a nearest link."""
+    """All-reduce inside a node: latency in seconds, bus bandwidth in bytes/s; `own`: this very link was measured."""
 
     name: str
     latency_s: float
@@ -196,7 +181,7 @@ class Link:
     own: bool
 
 
-def link_row(gpu: Gpu, gpus: int) -> Link:
+def link_row(gpu: Gpu, gpus: int, constants: KernelConstants) -> Link:
     """Latency and bus bandwidth of the GPU's link at a tensor-parallel degree (log2 interpolation, clamped to 2 … 8).
 
     A link cut by the vendor scales the bus by its published rate; PCIe 3 counts half of PCIe 4.
@@ -204,37 +189,39 @@ def link_row(gpu: Gpu, gpus: int) -> Link:
     Raises:
         MissingFigureError: the link is not one of the tables'.
     """
-    name, scale = _link_name(gpu)
-    row = LINK_ROWS[name]
+    name, scale, exact = _link_name(gpu, constants)
     published = gpu.link_bytes_per_s_per_direction
     if published and not name.startswith("pcie"):
-        cut = published / row.nominal_bytes_per_s_per_direction
+        cut = published / (constants.link_rate[name].nominal_gb_per_s_per_direction * 1e9)
         scale *= min(cut, 1.0)
-    position = min(max(log2(max(gpus, 1)), 1.0), 3.0) - 1.0
+    position = min(max(log2(max(gpus, 1)), 1.0), log2(_GPUS_OF_LINK_ROWS[-1])) - 1.0
     low = min(int(position), 1)
     share = position - low
-
-    def at(values: tuple[float, float, float]) -> float:
-        return values[low] + (values[low + 1] - values[low]) * share
-
-    own = scale == 1.0 and name != "xgmi"
+    below, above = (constants.link[name, _GPUS_OF_LINK_ROWS[at]] for at in (low, low + 1))
+    latency_us = below.latency_us + (above.latency_us - below.latency_us) * share
+    bus = below.bus_gb_per_s + (above.bus_gb_per_s - below.bus_gb_per_s) * share
     return Link(
-        name=name, latency_s=at(row.latency_us) * 1e-6, bus_bytes_per_s=at(row.bus_gb_per_s) * 1e9 * scale, own=own
+        name=name,
+        latency_s=latency_us * 1e-6,
+        bus_bytes_per_s=bus * 1e9 * scale,
+        own=exact and scale == 1.0 and not below.judged and not above.judged,
     )
 
 
-def _link_name(gpu: Gpu) -> tuple[str, float]:
+def _link_name(gpu: Gpu, constants: KernelConstants) -> tuple[str, float, bool]:
+    """Name of the link's rows, what its bus figures are multiplied by, and whether the rows are of this very link."""
     link = re.sub(r"[^a-z0-9]", "", (gpu.link or "").lower())
-    if link in LINK_ROWS:
-        return link, 1.0
+    if (link, _GPUS_OF_LINK_ROWS[0]) in constants.link:
+        return link, 1.0, True
     if "infinity" in link or "xgmi" in link:
-        return "xgmi", 1.0
+        return "xgmi", 1.0, True
     generation = re.search(r"\d", link)
     number = int(generation.group()) if generation else 0
     if link.startswith("nvlink"):
-        return f"nvlink{min(max(number, 3), 5)}", 1.0
+        nearest = min(max(number, 3), 5)
+        return f"nvlink{nearest}", 1.0, number == nearest
     if link in ("", "none") or "pcie" in link or "bridge" in link:
         if number in (0, 4):
-            return "pcie4", 1.0
-        return ("pcie4", 0.5 ** (4 - number)) if number < 4 else ("pcie5", 1.0)
+            return "pcie4", 1.0, number == 4
+        return ("pcie4", 0.5 ** (4 - number), False) if number < 4 else ("pcie5", 1.0, number == 5)
     raise MissingFigureError(f"no all-reduce figures stand for the link {gpu.link!r}", field="gpu.link")

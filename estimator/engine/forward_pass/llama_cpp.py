@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from estimator.constants.families import CARD_FALLBACK, FAMILIES
+from estimator.constants.formats import HEAD_BITS
+from estimator.constants.kernels import shipped
 from estimator.engine.forward_pass.flops import active_parameters
-from estimator.engine.forward_pass.kernel_tables import GEMM_ROWS, NEAREST_FAMILY
 from estimator.engine.forward_pass.kernels import sixteen_bit_peak, weight_format
 from estimator.engine.forward_pass.traffic import RankLayout
 from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import Gpu, LlamaCppConstants, Precision
 
-# File types below 8 bits keep the head in q6_k.
-_HEAD_BITS = 6.5625
 # Consumer GeForce cards accumulate fp16 products at twice the rate the catalog gives for fp32 accumulation.
 _GEFORCE = re.compile(r"rtx-(?:30|40|50)[5-9]0(?:-ti)?(?:-super)?(?:-|$)(?!.*ada)")
 
@@ -41,17 +41,20 @@ def read_bytes(architecture: Architecture, precision: Precision, gpu: Gpu) -> fl
     """Weight bytes of one token: active parameters without the input embedding, the head in its own file type."""
     counts = active_parameters(architecture)
     fmt = weight_format(precision.weights, gpu)
-    head_bytes = fmt.bytes_per_weight if fmt.bytes_per_weight >= 1.0 else _HEAD_BITS / 8
+    head_bytes = fmt.bytes_per_weight if fmt.bytes_per_weight >= 1.0 else HEAD_BITS / 8
     return (counts.active_matrix - counts.head) * fmt.bytes_per_weight + counts.head * head_bytes
 
 
 def fold_llama_cpp(
     architecture: Architecture, layout: RankLayout, gpu: Gpu, precision: Precision, constants: LlamaCppConstants
 ) -> LlamaCpp:
-    """Folds one key. Source: 03-engine 1.5, with the family's kernels and the turning peak of `LlamaCppConstants`."""
+    """Folds one key.
+
+    Source: docs/model.md, llama.cpp; the share of bandwidth is of the family's kernels, the peak turns.
+    """
     bandwidth = gpu.memory_bandwidth_bytes_per_s
     wide = weight_format(precision.weights, gpu).bytes_per_weight >= 1.0
-    apple = gpu.kernel_family == "apple"
+    apple = _is_metal(gpu)
     share = _bandwidth_share(gpu, constants, wide=wide)
     counts = active_parameters(architecture)
     layers = layout.layers
@@ -84,13 +87,24 @@ def _bandwidth_share(gpu: Gpu, constants: LlamaCppConstants, *, wide: bool) -> f
     """Share of bandwidth of weight reads, at most 1: `eta / (1 + BW / BW0)` of what the family's kernels reach."""
     eta = constants.eta_16bit if wide else constants.eta_4bit
     turning = constants.bw0_16bit_bytes_per_s if wide else constants.bw0_4bit_bytes_per_s
-    family = gpu.kernel_family or ""
-    if family == "apple":
+    if _is_metal(gpu):
         eta *= constants.apple_eta_factor
     elif constants.eta_of_kernels:
-        rows = GEMM_ROWS.get(NEAREST_FAMILY.get(family, family), GEMM_ROWS["ampere_g"])
-        eta *= rows["bf16"].bandwidth_share if "bf16" in rows else GEMM_ROWS["ampere_g"]["bf16"].bandwidth_share
+        eta *= _sixteen_bit_share(gpu)
     return min(eta / (1.0 + gpu.memory_bandwidth_bytes_per_s / turning), 1.0)
+
+
+def _is_metal(gpu: Gpu) -> bool:
+    family = FAMILIES.get(gpu.kernel_family or "")
+    return family is not None and family.llama_cpp == "metal"
+
+
+def _sixteen_bit_share(gpu: Gpu) -> float:
+    """Share of bandwidth of the family's 16-bit products; of the family that stands for cards where it has none."""
+    family = FAMILIES.get(gpu.kernel_family or "")
+    rows = shipped().gemm
+    own = rows.get((family.kernels, "bf16")) if family else None
+    return (own or rows[CARD_FALLBACK, "bf16"]).bandwidth_share
 
 
 def _prefill_flops_per_s(gpu: Gpu, constants: LlamaCppConstants, *, wide: bool) -> float:
@@ -105,7 +119,7 @@ def _prefill_flops_per_s(gpu: Gpu, constants: LlamaCppConstants, *, wide: bool) 
     reached = peak * (constants.prefill_efficiency_16bit if wide else constants.prefill_efficiency_4bit)
     if constants.prefill_turning_flops_per_s > 0.0:
         reached /= 1.0 + peak / constants.prefill_turning_flops_per_s
-    return reached * (constants.apple_prefill_factor if gpu.kernel_family == "apple" else 1.0)
+    return reached * (constants.apple_prefill_factor if _is_metal(gpu) else 1.0)
 
 
 def llama_cpp_step_s(folded: LlamaCpp, context_tokens: Any) -> Any:

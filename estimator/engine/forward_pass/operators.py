@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from estimator.constants.kernels import AttentionRow, KernelConstants, KernelRow, shipped
 from estimator.engine.codes import Binding
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.forward_pass.collectives import exchange
-from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, AttentionRow, KernelRow, OperatorConstants
-from estimator.engine.forward_pass.kernels import attention_row, expert_row, gemm_row, kernel_family
+from estimator.engine.forward_pass.kernels import attention_row, expert_row, gemm_row, is_judged, kernel_family
 from estimator.engine.forward_pass.roofline import expert_coverage, log_miss
 from estimator.engine.forward_pass.traffic import CacheGroup, ExpertGroup, Gemm, RankLayout
 from estimator.engine.specs import Gpu, ServingConstants
@@ -63,9 +63,9 @@ def fold(
     layout: RankLayout,
     gpu: Gpu,
     serving: ServingConstants,
-    constants: OperatorConstants = DEFAULT_OPERATORS,
+    constants: KernelConstants | None = None,
     *,
-    max_batched_tokens: int = 8192,
+    max_batched_tokens: int,
 ) -> tuple[Folded, tuple[str, ...]]:
     """Folds one key; also the parts that no measurement of this GPU stands behind, in words.
 
@@ -73,25 +73,26 @@ def fold(
         layout: what one rank holds and computes.
         gpu: bandwidth, peaks, kernel family, link.
         serving: constants of the engine profile.
-        constants: constants of the operator model.
+        constants: constants of kernels and operators; None takes the shipped ones.
         max_batched_tokens: tokens that one pass may hold: prompts are packed up to it.
 
     Raises:
         MissingFigureError: no measured kernels or link stand for this GPU, so that only a ceiling can be given.
 
-    Source: 03-engine 1.2-1.4.
+    Source: docs/model.md, one forward pass.
     """
-    return _Folder(layout, gpu, serving, constants).fold(max_batched_tokens)
+    return _Folder(layout, gpu, serving, constants or shipped()).fold(max_batched_tokens)
 
 
 class _Folder:
     """Holds the inputs of one folding and collects what had to be taken from a nearest family."""
 
-    def __init__(self, layout: RankLayout, gpu: Gpu, serving: ServingConstants, constants: OperatorConstants) -> None:
-        self.layout, self.gpu, self.serving, self.constants = layout, gpu, serving, constants
-        self.factors = constants.kernel_factors
-        self.family, measured = kernel_family(gpu, of_2024=serving.amd_kernels_of_2024)
-        self.doubts: list[str] = [] if measured else [f"kernels of {self.family}"]
+    def __init__(self, layout: RankLayout, gpu: Gpu, serving: ServingConstants, constants: KernelConstants) -> None:
+        self.layout, self.gpu, self.serving = layout, gpu, serving
+        self.kernels, self.constants = constants, constants.operators
+        self.family = kernel_family(gpu, of_2024=serving.amd_kernels_of_2024)
+        self.is_judged = self.family != gpu.kernel_family or is_judged(self.family, constants)
+        self.doubts: list[str] = [f"kernels of {self.family}"] if self.is_judged else []
         self.doubts += layout.unusual
         self.scale = serving.kernel_time_scale
         self.weight_bandwidth = gpu.memory_bandwidth_bytes_per_s * serving.bandwidth_factor
@@ -100,9 +101,12 @@ class _Folder:
     def fold(self, max_batched_tokens: int) -> tuple[Folded, tuple[str, ...]]:
         layout, serving, constants = self.layout, self.serving, self.constants
         parallel = layout.parallelism
-        links = exchange(layout, self.gpu, constants, serving.collective_latency_scale)
+        links = exchange(layout, self.gpu, self.kernels, serving.collective_latency_scale)
         if not links.own_link:
             self.doubts.append("link")
+        if parallel.pp > 1 and {"pipeline_hop_s", "pipeline_offline_bubble"} & constants.judged:
+            self.doubts.append("pipeline stages")
+        bubble = constants.pipeline_offline_bubble * (parallel.pp - 1) if parallel.pp > 1 else 0.0
         spread = 1.0 + constants.attention_dp_prefill_factor * (parallel.dp - 1)
         stream = constants.elementwise_bandwidth_share * self.bandwidth
         elementwise = constants.elementwise_hidden_factor * layout.hidden_size * layout.layers
@@ -136,13 +140,14 @@ class _Folder:
             burst_weight=serving.burst_weight_w,
             burst_per_sequence_s=serving.burst_per_sequence_s,
             first_token_steps=serving.first_token_steps,
-            pipeline_bubble=1.0 + constants.pipeline_offline_bubble * (parallel.pp - 1),
+            pipeline_bubble=1.0 + bubble,
             batched_tokens=float(max_batched_tokens),
         )
         return folded, tuple(dict.fromkeys(self.doubts))
 
     def _row(self, row: tuple[KernelRow, bool], name: str) -> KernelRow:
-        if not row[1]:
+        """The row; named as a doubt where it is another kernel's, or where it is judgement."""
+        if not row[1] or (row[0].judged and not self.is_judged):
             self.doubts.append(f"{name} kernels")
         return row[0]
 
@@ -160,7 +165,7 @@ class _Folder:
 
     def _gemm(self, gemm: Gemm) -> tuple[float, float]:
         """Seconds to read the weights of these products, and to multiply one token with them."""
-        row = self._row(gemm_row(self.family, gemm.format.kernel, self.factors), gemm.format.name)
+        row = self._row(gemm_row(self.family, gemm.format.kernel, self.kernels), gemm.format.name)
         if not gemm.format.native:
             self.doubts.append(f"{gemm.format.name} kernels")
         memory = gemm.weights * gemm.format.bytes_per_weight / (self.weight_bandwidth * row.bandwidth_share)
@@ -182,7 +187,7 @@ class _Folder:
 
     def _experts(self, group: ExpertGroup) -> tuple[float, float]:
         """Seconds to read all experts of the rank, and to multiply one token with its share of them."""
-        row = self._row(expert_row(self.family, group.format.kernel, self.factors), f"{group.format.name} expert")
+        row = self._row(expert_row(self.family, group.format.kernel, self.kernels), f"{group.format.name} expert")
         held = group.local_experts * group.share * group.weights * group.format.bytes_per_weight
         memory = held / (self.weight_bandwidth * row.bandwidth_share)
         peak = group.format.peak_flops_per_s * row.compute_share * _fill(group.width, row)
@@ -191,7 +196,7 @@ class _Folder:
 
     def _head(self) -> tuple[tuple[float, float], float]:
         head = self.layout.head
-        row = self._row(gemm_row(self.family, head.format.kernel, self.factors), "head")
+        row = self._row(gemm_row(self.family, head.format.kernel, self.kernels), "head")
         memory = head.weights * head.format.bytes_per_weight / (self.weight_bandwidth * row.bandwidth_share)
         compute = 2.0 * head.weights / (head.format.peak_flops_per_s * row.compute_share)
         present = 1.0 if head.weights else 0.0
@@ -202,20 +207,32 @@ class _Folder:
         layout, constants = self.layout, self.constants
         shared = layout.attention_layers * constants.attention_fixed_s + layout.layers * constants.elementwise_fixed_s
         for gemm in layout.gemms:
-            row, _ = gemm_row(self.family, gemm.format.kernel, self.factors)
+            row, _ = gemm_row(self.family, gemm.format.kernel, self.kernels)
             shared += gemm.layers * gemm.kernels * row.fixed_us * _MICROSECOND
         for group in layout.experts:
-            row, _ = expert_row(self.family, group.format.kernel, self.factors)
+            row, _ = expert_row(self.family, group.format.kernel, self.kernels)
             shared += group.layers * row.fixed_us * _MICROSECOND
         sparse = sum(cache.layers for cache in layout.caches if cache.sparse)
         decode = layout.state_layers * constants.linear_attention_fixed_s + sparse * constants.sparse_attention_fixed_s
         return self.scale * shared, self.scale * decode
 
     def _attention(self, group: CacheGroup) -> AttentionRow:
-        row, own = attention_row(self.family, latent=group.latent, factors=self.factors)
-        if not own:
-            self.doubts.append("latent attention kernels")
+        row, own = attention_row(self.family, latent=group.latent, constants=self.kernels)
+        read = {
+            "decode_fp8" if self._eight_bit else "decode_bf16",
+            "prefill_fp8" if self._fp8_prefill else "prefill_bf16",
+        }
+        if not own or (read & row.judged and not self.is_judged):
+            self.doubts.append("latent attention kernels" if group.latent else "attention kernels")
         return row
+
+    @property
+    def _eight_bit(self) -> bool:
+        return self.layout.cache_bytes_per_element <= 1.0
+
+    @property
+    def _fp8_prefill(self) -> bool:
+        return self.serving.fp8_prefill_attention and self.layout.cache_bytes_per_element == 1.0
 
     def _unshared(self, group: CacheGroup) -> float:
         """How often a cached token is read: once, or more often where the kernels do not share a KV head's reads."""
@@ -223,16 +240,16 @@ class _Folder:
         return 1.0 + share * (group.queries_per_kv_head - 1.0)
 
     def _cache_slots(self) -> dict[str, Any]:
-        eight_bit = self.layout.cache_bytes_per_element <= 1.0
-        fp8_prefill = self.serving.fp8_prefill_attention and self.layout.cache_bytes_per_element == 1.0
         peak = self.layout.head.format.peak_flops_per_s
         slots: dict[float, list[float]] = {inf: [0.0, 0.0]}
         for group in self.layout.caches:
             row = self._attention(group)
-            reach = self.bandwidth * (row.decode_fp8 if eight_bit else row.decode_bf16)
+            reach = self.bandwidth * (row.decode_fp8 if self._eight_bit else row.decode_bf16)
             slot = slots.setdefault(group.read_window_tokens, [0.0, 0.0])
             slot[0] += group.layers * group.read_bytes_per_token * self._unshared(group) / reach
-            share = row.prefill_fp8 if fp8_prefill else row.prefill_bf16
+            share = row.prefill_bf16
+            if self._fp8_prefill and row.prefill_fp8 is not None:
+                share = row.prefill_fp8
             slot[1] += group.layers * 4.0 * group.prefill_width / (peak * share)
             slots[inf][0] += group.layers * group.index_bytes_per_token / reach
         return {

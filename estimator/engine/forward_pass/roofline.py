@@ -18,6 +18,8 @@ from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import Gpu, Parallelism, Precision
 
 Floats = npt.NDArray[np.float64]
+# Stands for log(0): its exponential is 0, and no sum with it is NaN.
+_LOG_OF_NOTHING = -700.0
 
 
 def roofline(*, memory_s: Any, compute_s: Any, compute_efficiency: Any = 1.0) -> Any:
@@ -182,7 +184,7 @@ def _expert_slots(experts: tuple[ExpertGroup, ...], bandwidth: float) -> dict[st
 def log_miss(group: ExpertGroup) -> float:
     """log(1 − k/E): how the share of untouched experts falls with each token."""
     share = group.per_token / group.experts
-    return log1p(-share) if share < 1 else -700.0
+    return log1p(-share) if share < 1 else _LOG_OF_NOTHING
 
 
 def _cache_slots(layout: RankLayout, gpu: Gpu) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from estimator.constants.kernels import OperatorConstants, shipped
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.forward_pass.flops import attention_flops_per_token, read_window_tokens
 from estimator.engine.forward_pass.kernels import WeightFormat, cache_bytes_per_element, weight_format
@@ -12,8 +13,8 @@ from estimator.engine.specs import Gpu, Parallelism, Precision
 
 _LATENT = (AttentionKind.LATENT, AttentionKind.SPARSE_LATENT)
 _HEAD_BYTES = 2.0
-# Columns of the two projections of a gated delta net (Qwen3.5), the model whose effective width is known.
-_LINEAR_REFERENCE_COLUMNS = 28672.0
+# Gate, up and down.
+_GATED_MATRICES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,7 @@ def rank_layout(architecture: Architecture, gpu: Gpu, precision: Precision, para
         precision: formats of attention, other and expert weights, and of the cache; embeddings and head are 16-bit.
         parallelism: tp, pp, ep, dp of one replica.
 
-    Source: 03-engine 1.1-1.4, written as a sum over layer groups.
+    Source: docs/model.md, written as a sum over layer groups.
     """
     if min(parallelism.tp, parallelism.pp, parallelism.ep, parallelism.dp) < 1:
         raise InvalidInputError("tp, pp, ep and dp must be 1 or more", field="parallelism")
@@ -162,6 +163,7 @@ class _Builder:
 
     def __init__(self, architecture: Architecture, gpu: Gpu, precision: Precision, parallelism: Parallelism) -> None:
         self.architecture = architecture
+        self.constants: OperatorConstants = shipped().operators
         self.hidden = architecture.hidden_size
         self.tp = parallelism.tp
         self.parallelism = parallelism
@@ -189,14 +191,14 @@ class _Builder:
             if group.state:
                 weights = group.parameters.state
                 columns = weights / self.hidden
-                width = harmonic(self.hidden, 12000.0 * columns / _LINEAR_REFERENCE_COLUMNS / self.tp)
+                wide = self.constants.linear_attention_width * columns / self.constants.linear_attention_columns
                 out.append(
                     Gemm(
                         part="state",
                         layers=group.layers,
                         weights=weights / self.tp,
-                        width=width,
-                        kernels=3,
+                        width=harmonic(self.hidden, wide / self.tp),
+                        kernels=int(self.constants.state_kernels),
                         format=self.attention_format,
                     )
                 )
@@ -206,25 +208,28 @@ class _Builder:
         total = float(group.parameters.attention or _attention_weights(attention, self.hidden))
         if group.parameters.other and not group.parameters.attention and not group.matrices:
             total = min(total, float(group.parameters.other))
+        constants = self.constants
         if attention.latent_rank:
             whole = min(_replicated_weights(attention, self.hidden), total)
-            width = harmonic(1536.0, attention.query_heads * 192.0 / self.tp)
-            weights, kernels = (total - whole) / self.tp + whole, 5
+            width = harmonic(
+                constants.latent_query_width, attention.query_heads * constants.latent_head_width / self.tp
+            )
+            weights, kernels = (total - whole) / self.tp + whole, constants.latent_attention_kernels
         else:
             width = harmonic(self.hidden, attention.query_heads * attention.head_dim_qk / self.tp)
-            weights, kernels = total / self.tp, 2
+            weights, kernels = total / self.tp, constants.attention_kernels
         return Gemm(
-            part="attention", layers=group.layers, weights=weights, width=width, kernels=kernels,
+            part="attention", layers=group.layers, weights=weights, width=width, kernels=int(kernels),
             format=self.attention_format,
         )  # fmt: skip
 
     def feed_forward_gemms(self, groups: Sequence[LayerGroup]) -> list[Gemm]:
         out = []
-        width = harmonic(self.hidden, 1.5 * self.shared_width / self.tp)
+        width = harmonic(self.hidden, self.constants.gated_side_factor * self.shared_width / self.tp)
         for group in groups:
             dense, shared = _dense_weights(group, self.hidden), group.parameters.shared_experts
             if dense:
-                own = harmonic(self.hidden, 1.5 * self._dense_side(group) / self.tp)
+                own = harmonic(self.hidden, self.constants.gated_side_factor * self._dense_side(group) / self.tp)
                 out.append(self._mlp("mlp", group.layers, dense, own))
             if group.matrices and group.parameters.other:
                 out.append(self._mlp("other", group.layers, group.parameters.other, self.hidden))
@@ -233,14 +238,17 @@ class _Builder:
         return out
 
     def _mlp(self, part: str, layers: int, weights: float, width: float) -> Gemm:
-        return Gemm(part=part, layers=layers, weights=weights / self.tp, width=width, kernels=2, format=self.format)
+        kernels = int(self.constants.feed_forward_kernels)
+        return Gemm(
+            part=part, layers=layers, weights=weights / self.tp, width=width, kernels=kernels, format=self.format
+        )
 
     def _dense_side(self, group: LayerGroup) -> float:
         """Width of a dense feed-forward; an inline shape gives only its weights."""
         feed = group.feed_forward
         if feed and feed.intermediate_size:
             return float(feed.intermediate_size)
-        return _dense_weights(group, self.hidden) / (3.0 * self.hidden)
+        return _dense_weights(group, self.hidden) / (_GATED_MATRICES * self.hidden)
 
     def _feed_forward_side(self) -> float:
         """Widest dense feed-forward of the model; without one, the shared expert's (the reference fit's size term)."""
@@ -255,7 +263,10 @@ class _Builder:
             raise InvalidInputError("a group of experts needs its feed-forward", field="model")
         ranks = self.parallelism.expert_ranks
         share = self.parallelism.ep / ranks
-        weights = group.parameters.routed_experts or 3 * self.hidden * feed.expert_intermediate_size * feed.experts
+        weights = (
+            group.parameters.routed_experts
+            or _GATED_MATRICES * self.hidden * feed.expert_intermediate_size * feed.experts
+        )
         one = weights / feed.experts
         return ExpertGroup(
             layers=group.layers,
@@ -284,7 +295,7 @@ class _Builder:
         read = elements * self.cache_bytes * share
         sparse = attention.kind is AttentionKind.SPARSE_LATENT and attention.index_top_k > 0
         has_index = sparse and attention.stores_index
-        index = (attention.index_head_dim + 4.0) if has_index else 0.0
+        index = (attention.index_head_dim + self.constants.sparse_index_bytes_overhead) if has_index else 0.0
         if compressed and attention.compress_ratio:
             index = read / attention.compress_ratio + attention.index_head_dim / attention.compress_ratio
         return CacheGroup(

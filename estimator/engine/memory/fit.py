@@ -15,8 +15,8 @@ from estimator.engine.memory.replica_cache import (
 )
 from estimator.engine.memory.startup_lines import printed_tokens
 
+# Above this share of its capacity the cache counts as tight.
 FITS_SHARE = 0.95
-"""Above this share of its capacity the cache counts as tight (02-api)."""
 _MOST_TOKENS = 1 << 24
 _CURVE = (1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144, 524_288, 1_048_576)
 

@@ -164,7 +164,7 @@ def activation_bytes(plan: MemoryPlan, *, has_head: bool, width: float | None = 
     max(T·2·(3f + 3d) + c0, κ·S·V·4) + expert workspace; a stage without the head: T·2·(3f + 3d) + c0 + stage constant +
     expert workspace. The logits of the sampler's dry run are fp32 and not split over tp.
 
-    Source: vLLM start-up logs (03-engine section 4).
+    Source: vLLM start-up logs (docs/model.md, memory).
     """
     policy, architecture = plan.policy, plan.architecture
     if not policy.activation_mlp_copies and not policy.logits_copies:

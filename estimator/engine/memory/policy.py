@@ -69,8 +69,8 @@ class MemoryPolicy:
 
     `basis` is `calibrated` where start-up logs stand behind the constants, else `assumption`.
 
-    Source of the vLLM constants: start-up logs in truth/memory.csv (llm-d-planner accuracy reports and
-    empirical memory results, 2025-11 and 2026-04; vLLM issues and pull requests), 03-engine section 4.
+    Source of the vLLM constants: start-up logs (llm-d-planner accuracy reports and
+    empirical memory results, 2025-11 and 2026-04; vLLM issues and pull requests).
     """
 
     utilization: float = 0.9

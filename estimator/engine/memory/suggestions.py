@@ -18,9 +18,13 @@ _PUBLISHED = ("fp8", "int8", "int4", "nvfp4", "mxfp4", "nf4")
 _LATENT_ELEMENTS = 512 + 64
 """Latent and rotary width of DeepSeek's MLA, the usual what-if (DeepSeek V2, 2024)."""
 _WINDOW_WHAT_IF = 4096
+# Settings that are tried in turn.
 _UTILIZATION_STEPS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.92, 0.95)
 _BATCHED_TOKENS_STEPS = (4096, 2048, 1024, 512)
 _PIPELINE_STEPS = (2, 4, 8, 16)
+# A search over GPUs by memory: a share of 0 divides nothing, rounding to blocks and pages may lack 3 %, and the
+# next GPU tried has 2 % more at least. Only what is tried depends on them; what is suggested is counted.
+_LEAST_SHARE, _ROUNDING, _NEXT_GPU = 0.01, 0.97, 0.02
 _SIXTEEN_BIT = ("bf16", "fp16", "fp32")
 
 
@@ -229,11 +233,11 @@ def _add_gpu(
     What one lacks, the next must have more: no engine gives the cache more than a byte for a byte of memory.
     """
     ledger = fit.ledger
-    share = max(ledger.usable_bytes / ledger.memory_bytes, 0.01)
+    share = max(ledger.usable_bytes / ledger.memory_bytes, _LEAST_SHARE)
     needed = (ledger.memory_bytes - ledger.unmanaged_bytes - ledger.slack_bytes) / share
     parallel: Parallelism = plan.parallelism
     larger = sorted(
-        (gpu for gpu in gpus if gpu.memory_bytes > plan.memory_bytes and gpu.memory_bytes >= 0.97 * needed),
+        (gpu for gpu in gpus if gpu.memory_bytes > plan.memory_bytes and gpu.memory_bytes >= _ROUNDING * needed),
         key=lambda gpu: (gpu.memory_bytes, gpu.slug),
     )
     least = 0.0
@@ -245,7 +249,7 @@ def _add_gpu(
         lacking = shortfall_bytes(asked, sequences=fit.sequences, context_tokens=fit.context_tokens)
         if lacking <= 0 and _add(found, "gpu", gpu.slug, _try(changed, fit.sequences, fit.context_tokens, window)):
             return
-        least = gpu.memory_bytes + max(0.97 * lacking, 0.02 * gpu.memory_bytes)
+        least = gpu.memory_bytes + max(_ROUNDING * lacking, _NEXT_GPU * gpu.memory_bytes)
 
 
 def _add_nodes(

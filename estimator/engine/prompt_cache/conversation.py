@@ -70,7 +70,7 @@ def conversation_cost(
     Raises:
         UnpricedMeterError: A write of this life has no price in the tier of a turn.
 
-    Source: design 08, checked there: 8,000 + 20 turns of 300 / 400 tokens at 4 / 0.2 / 5 / 20 USD per million.
+    Source: definition, checked by hand: 8,000 + 20 turns of 300 / 400 tokens at 4 / 0.2 / 5 / 20 USD per million.
     """
     if rules.storage_price_per_mtok_hour is not None:
         raise InvalidInputError("a cache paid by the hour is not written turn by turn", field="turns")

@@ -98,7 +98,7 @@ def saving_with_ttl(
     horizon (without one for ever), or left to lapse after `ttl_s` and written anew by the next request. Where a write
     of this life has no price, neither the cost with the cache nor the saving is known.
 
-    Source: design 08; providers' rules as stored in the policy rows.
+    Source: docs/prompt-caching.md; providers' rules as stored in the policy rows.
     """
     price = cache_prices(prices, ttl_s, prompt.prompt_tokens, rules=rules, answers=prompt.output_tokens > 0)
     cached = rules.cacheable_tokens(prompt.prefix_tokens)

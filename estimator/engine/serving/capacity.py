@@ -9,9 +9,6 @@ import numpy as np
 from estimator.engine.memory.replica_cache import RankCache, mean_sequences, whole_sequences
 from estimator.engine.specs import WorkloadMode
 
-# Share of its output that a running sequence has written on average.
-MEAN_SHARE_OF_OUTPUT = 0.5
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -71,7 +68,7 @@ def running_tokens(input_tokens: Any, output_tokens: Any, reserved_share: Any) -
 def admitted_sequences(limits: Capacity, concurrency: Any, mode: WorkloadMode) -> Any:
     """Sequences inside the engine: the load asked for, the cache and the engine's limit, whichever is least.
 
-    Offline fills what the cache admits. Source: 03-engine 1.4 (`Bc`).
+    Offline fills what the cache admits. Source: docs/model.md, closed loop.
     """
     wanted = limits.cache_sequences if mode is WorkloadMode.OFFLINE else concurrency
     return np.minimum(wanted, limits.running_sequences)

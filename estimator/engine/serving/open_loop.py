@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.constants.scheduling import SCHEDULING
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s
 from estimator.engine.forward_pass.roofline import Floor, floor_prefill_s, floor_step_s
 from estimator.engine.serving.queueing import slot_wait_s, wait_in_services
@@ -70,7 +71,7 @@ def serving_pace(folded: Folded, load: Load) -> Pace:
     return Pace(
         at=at,
         first_s=folded.ttft0_s + prefill.one_s,
-        half_step_share=0.5,
+        half_step_share=SCHEDULING.step_met_share,
         service_s=prefill.packed_s,
         shared_s=prefill.steal_packed_s,
         prefill_s=prefill.one_s,
@@ -107,7 +108,7 @@ def open_state(pace: Pace, load: Load, places: Any, requests_per_s: Any, variati
     which it serves all of them. Prompts wait as in GI/D/1 with load `rate · ext`, at most that of prompts which share
     their passes, and near full places for a free one.
 
-    Source: 03-engine 1.4 with w = 0; `queueing`.
+    Source: docs/model.md, open loop; `queueing`.
     """
     rate = np.asarray(requests_per_s, dtype=np.float64)
     step, tpot, ext = pace.at(places)
@@ -121,7 +122,7 @@ def open_state(pace: Pace, load: Load, places: Any, requests_per_s: Any, variati
     busy = rate / np.maximum(stable, 1e-300)
     # Prompts that wait share the next pass, however few sequences decode beside them.
     load_of_prompts = rate * np.minimum(ext, pace.shared_s) / pace.pipeline
-    queue = wait_in_services(np.clip(load_of_prompts, 0.0, 0.999), variation)
+    queue = wait_in_services(np.clip(load_of_prompts, 0.0, SCHEDULING.open_loop_load_limit), variation)
     waits = np.expand_dims(np.asarray(pace.service_s), -1) * queue
     waits = waits + slot_wait_s(load=busy, servers=places, service_s=answer, variation=variation)
     return OpenState(

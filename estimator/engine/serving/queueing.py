@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimator.constants.scheduling import SCHEDULING
 from estimator.engine.serving.queue_table import LOADS, PERCENTILES, VARIATIONS, WAITS
 
 Floats = npt.NDArray[np.float64]
 
 _TABLE = np.array(WAITS, dtype=np.float64)
+# Shares of requests beyond the 99th percentile, and beyond the 95th over beyond the 99th.
+_BEYOND_LAST, _TAIL_RATIO = 0.01, 5.0
 _LOADS = np.array(LOADS, dtype=np.float64)
 _SQUARES = np.array(VARIATIONS, dtype=np.float64) ** 2
 # Waits grow as 1 / (1 − load): what is left varies slowly enough to interpolate. Load 0 waits nothing.
@@ -68,7 +71,7 @@ def slot_wait_s(*, load: Any, servers: Any, service_s: Any, variation: Any) -> F
     wait, a share `load^(√(2(c+1)) − 1)`, wait exponentially long.
     """
     places = np.maximum(np.asarray(servers, dtype=np.float64), 1.0)
-    rho = np.clip(np.asarray(load, dtype=np.float64), 0.0, 0.999)
+    rho = np.clip(np.asarray(load, dtype=np.float64), 0.0, SCHEDULING.open_loop_load_limit)
     waiting = rho ** (np.sqrt(2.0 * (places + 1.0)) - 1.0)
     long = np.asarray(variation) ** 2 / 2.0 * service_s / (places * (1.0 - rho))
     ends = [waiting * long]
@@ -92,7 +95,7 @@ def share_within(target_s: Any, waits_s: Any, base_s: Any) -> Floats:
         gap = np.maximum(points[..., k + 1] - points[..., k], 1e-12)
         part = np.clip((room - points[..., k]) / gap, 0.0, 1.0)
         share = np.where(room >= points[..., k], levels[k] + (levels[k + 1] - levels[k]) * part, share)
-    tail = np.maximum(points[..., 3] - points[..., 2], 1e-12) / np.log(5.0)
-    beyond = 1.0 - 0.01 * np.exp(-np.maximum(room - points[..., 3], 0.0) / tail)
+    tail = np.maximum(points[..., 3] - points[..., 2], 1e-12) / np.log(_TAIL_RATIO)
+    beyond = 1.0 - _BEYOND_LAST * np.exp(-np.maximum(room - points[..., 3], 0.0) / tail)
     out: Floats = np.where(room >= points[..., 3], beyond, share)
     return out

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.constants.scheduling import SCHEDULING
 from estimator.engine.codes import Binding
 from estimator.engine.forward_pass.operators import (
     Folded,
@@ -70,9 +71,9 @@ class Steady:
     cache_read_s: Any
 
 
-def context_tokens(input_tokens: Any, output_tokens: Any, share_of_output: float = 0.5) -> Any:
+def context_tokens(input_tokens: Any, output_tokens: Any) -> Any:
     """Mean cache length of a running sequence, `input + output / 2`."""
-    return input_tokens + share_of_output * output_tokens
+    return input_tokens + SCHEDULING.mean_share_of_output * output_tokens
 
 
 def prefix_tokens(input_tokens: Any, hit_rate: Any, block_tokens: int = 16) -> Any:
@@ -142,9 +143,10 @@ def unhidden_prefill_s(prefill: Prefill, decoding: Any, step: Any, output_tokens
 
     With many sequences several prompts share a step, one for each sixteen that decode. A prompt has no more than
     `(output − 1) / decoding` steps beside it, and nothing to hide behind where answers have one token: while each of
-    the sequences is prefilled once there are `output − 1` steps. Source: 03-engine 1.4 (`ext`) but for that limit.
+    the sequences is prefilled once there are `output − 1` steps. Source: docs/model.md, prefill
+    beside decode.
     """
-    packing = np.minimum(np.maximum(decoding / 16.0, 1.0), prefill.packed_prompts)
+    packing = np.minimum(np.maximum(decoding / SCHEDULING.decoding_sequences_per_prompt, 1.0), prefill.packed_prompts)
     stolen = np.where(packing > 1.0, prefill.steal_packed_s, prefill.steal_one_s)
     steps = np.minimum(1.0 / packing, (output_tokens - 1.0) / np.maximum(decoding, 1.0))
     return _beyond_half(stolen, step * steps)
@@ -152,7 +154,7 @@ def unhidden_prefill_s(prefill: Prefill, decoding: Any, step: Any, output_tokens
 
 def _beyond_half(stolen: Any, beside: Any) -> Any:
     """What is left of `stolen` seconds when half of the `beside` seconds hide at most half of them."""
-    return np.maximum(stolen - 0.5 * beside, 0.5 * stolen)
+    return np.maximum(stolen - SCHEDULING.hidden_step_share * beside, SCHEDULING.least_unhidden_share * stolen)
 
 
 def shortest_cycle_s(admitted: Any, unhidden: Any, step: Any, output_tokens: Any, pipeline: Any) -> Any:
@@ -186,7 +188,7 @@ def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadM
         capacity: sequences the cache and the engine admit.
         mode: closed_loop, open_loop, single_stream (online), offline, static_batch, decode_step.
 
-    Source: 03-engine 1.4.
+    Source: docs/model.md, closed loop.
     """
     admitted = admitted_sequences(capacity, load.concurrency, mode)
     prefill = prefill_times(folded, load.input_tokens - load.cached_tokens, load.cached_tokens)
@@ -220,7 +222,10 @@ def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadM
 def _decoding(folded: Folded, admitted: Any, state: "_Round") -> Any:
     """Sequences that decode: those inside the engine less the share of their time that they wait for a first token."""
     waiting = (state.ttft_s - folded.ttft0_s) / state.e2e_s
-    return np.maximum(admitted * np.minimum(np.maximum(1.0 - waiting, 0.05), 1.0), np.minimum(admitted, 1.0))
+    return np.maximum(
+        admitted * np.minimum(np.maximum(1.0 - waiting, SCHEDULING.least_decoding_share), 1.0),
+        np.minimum(admitted, 1.0),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,14 +250,14 @@ def _balance(
     shared = (others if online else decoding) * ext
     tpot = step + shared / load.output_tokens / folded.pipeline
     after_first = answer_time_s(0.0, tpot, load.output_tokens)
-    rho = np.minimum(others * ext / (load.output_tokens * tpot), 0.98)
+    rho = np.minimum(others * ext / (load.output_tokens * tpot), SCHEDULING.queue_utilization_limit)
     if mode is WorkloadMode.STATIC_BATCH:
         weight: Any = 1.0
     else:
         weight = folded.burst_weight if mode is not WorkloadMode.OPEN_LOOP else 0.0
     queue = np.minimum(weight * others / 2.0 + rho / (2.0 * (1.0 - rho)), others / 2.0)
     # A request meets a running step half way through; one stream alone meets none.
-    residual = 0.0 if mode is WorkloadMode.SINGLE_STREAM else 0.5
+    residual = 0.0 if mode is WorkloadMode.SINGLE_STREAM else SCHEDULING.step_met_share
     ttft = folded.ttft0_s + prefill.one_s + residual * step + prefill.packed_s * queue
     if mode is WorkloadMode.CLOSED_LOOP:
         waiting = folded.first_token_steps * np.minimum(others, 1.0)

@@ -8,54 +8,10 @@ widened.
 """
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
+from estimator.constants.bands import BAND_RULES, SPREADS
 from estimator.engine.forward_pass.traffic import RankLayout
-
-_FEW_ROWS = 30
-_WIDENING = 1.3
-# The cache may admit so many times more or fewer sequences than said; the wait for a place has the ends of that, see
-# `figures._online`. 19 of the 25 saturated rows are inside; the format of their cache, a factor of 2, is not stated.
-PLACES_DOUBT = 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Rows behind a class, and the 5th and 95th percentile of measured / predicted."""
-
-    rows: int
-    low: float
-    high: float
-
-
-# metric → class → spread. Times for tpot, ttft; rates for the others.
-SPREADS = MappingProxyType(
-    {
-        "tpot": {
-            "dense": Spread(250, 0.50, 1.37),
-            "moe": Spread(1138, 0.82, 1.49),
-            "attention_dp": Spread(82, 0.73, 1.19),
-            "mxfp4": Spread(279, 0.69, 1.26),
-            "saturated": Spread(26, 0.51, 1.26),
-        },
-        "ttft": {
-            "dense": Spread(250, 0.33, 2.45),
-            "moe": Spread(1138, 0.65, 2.17),
-            "attention_dp": Spread(82, 0.52, 1.51),
-            "mxfp4": Spread(279, 0.50, 1.31),
-        },
-        "max": {"dense": Spread(397, 0.73, 1.20), "moe": Spread(153, 0.80, 1.18)},
-        "static": {
-            "dense": Spread(635, 0.78, 1.31),
-            "moe": Spread(20, 1.01, 1.78),
-            "amd": Spread(529, 0.42, 1.46),
-            "saturated": Spread(9, 0.32, 1.18),
-        },
-        "single_stream": {"dense": Spread(39, 0.60, 1.37), "llama_cpp": Spread(316, 0.85, 1.19)},
-        "prefill": {"llama_cpp": Spread(300, 0.61, 1.54)},
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +37,14 @@ def spread(metric: str, name: str) -> tuple[float, float]:
     """Low and high multiplier of a class; a class of few rows takes the metric's largest class, widened by 1.3."""
     classes = SPREADS[metric]
     found = classes.get(name)
-    if found and found.rows >= _FEW_ROWS:
+    if found and found.rows >= BAND_RULES.few_rows:
         return found.low, found.high
     largest = max(classes.values(), key=lambda entry: entry.rows)
     if found is None and name == "attention_dp":
         return spread(metric, "moe")
     if found is None and name == "mxfp4":
         return spread(metric, "moe")
-    return largest.low / _WIDENING, largest.high * _WIDENING
+    return largest.low / BAND_RULES.widening, largest.high * BAND_RULES.widening
 
 
 def model_class(layout: RankLayout) -> str:
@@ -118,7 +74,7 @@ def serving_band(layout: RankLayout, *, doubtful: bool, amd: bool = False) -> Ba
         "offline": spread("max", offline),
         "static": spread("static", static),
     }
-    return _band(ends, _WIDENING if doubtful else 1.0)
+    return _band(ends, BAND_RULES.widening if doubtful else 1.0)
 
 
 def llama_cpp_band(*, doubtful: bool) -> Band:
@@ -132,7 +88,7 @@ def llama_cpp_band(*, doubtful: bool) -> Band:
         "offline": decode,
         "static": decode,
     }
-    return _band(ends, _WIDENING if doubtful else 1.0)
+    return _band(ends, BAND_RULES.widening if doubtful else 1.0)
 
 
 def no_band() -> Band:

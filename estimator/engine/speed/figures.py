@@ -99,8 +99,8 @@ def closed_columns(
     """Ceiling and expectation of a mode without arrivals, the expectation never faster than the ceiling.
 
     Ends of end-to-end times are `ttft end + (n − 1) · tpot end`; rates take the reciprocal ends. `places_doubt` is the
-    factor by which the sequences that the cache admits may be more or fewer (`bands.PLACES_DOUBT`; 1 where they are
-    known): it moves the ends of the wait for a place.
+    factor by which the sequences that the cache admits may be more or fewer (1 where they are known): it moves the ends
+    of the wait for a place.
     """
     saturated = np.zeros(np.shape(expected.step_s), dtype=bool)
     if mode is not WorkloadMode.OFFLINE:

@@ -3,8 +3,11 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from estimator.constants import rows
+from estimator.constants.families import FAMILIES
+from estimator.constants.kernels import KernelConstants
+from estimator.constants.scheduling import SCHEDULING
 from estimator.engine.errors import InvalidInputError, MissingFigureError
-from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp, fold_llama_cpp
 from estimator.engine.forward_pass.operators import Folded, fold
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, ideal_floor
@@ -12,11 +15,9 @@ from estimator.engine.forward_pass.traffic import RankLayout, rank_layout, witho
 from estimator.engine.memory.ledger import MemoryPlan, batched_tokens_of
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
 from estimator.engine.model.spec import Architecture
-from estimator.engine.serving.capacity import MEAN_SHARE_OF_OUTPUT, Limits
+from estimator.engine.serving.capacity import Limits
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.engine.speed.bands import Band, llama_cpp_band, no_band, serving_band
-
-_AMD_FAMILIES = ("cdna2", "cdna3", "cdna4")
 
 
 class Basis(StrEnum):
@@ -80,12 +81,12 @@ class PreparedKey:
         return "none" if self.unsupported else self.key.engine.kind
 
 
-def prepare(key: Key, constants: OperatorConstants = DEFAULT_OPERATORS) -> PreparedKey:
+def prepare(key: Key, constants: KernelConstants | None = None) -> PreparedKey:
     """Folds a key once; everything after is elementwise arithmetic over loads.
 
     Args:
         key: model, GPU, engine profile, precision, parallelism and the cache's budget.
-        constants: constants of the operator model.
+        constants: constants of kernels and operators; None takes the shipped ones.
 
     Raises:
         InvalidInputError: a format the engine does not know, or degrees below 1.
@@ -108,7 +109,7 @@ def _prepare_ideal(key: Key, layout: RankLayout, ceiling: Floor) -> PreparedKey:
         ideal=ideal_floor(key.architecture, key.gpu, key.precision, key.parallelism, layout),
         cache=replica_cache(_memory(key)),
         # The documents count what is in the cache, without what an engine reserves.
-        reserved_share=MEAN_SHARE_OF_OUTPUT,
+        reserved_share=SCHEDULING.mean_share_of_output,
         band=no_band(),
         basis=Basis.ASSUMPTION,
         doubts=(),
@@ -126,8 +127,8 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
         weights_s=folded.read_bytes / key.gpu.memory_bandwidth_bytes_per_s,
         experts_s=tuple(0.0 for _ in ceiling.experts_s),
     )
-    families = ("ampere", "ampere_g", "ada", "hopper", "apple")
-    doubtful = key.gpu.kernel_family not in families
+    family = FAMILIES.get(key.gpu.kernel_family or "")
+    doubtful = family is None or family.llama_cpp_basis is rows.Basis.JUDGEMENT
     return PreparedKey(
         key=key,
         layout=layout,
@@ -135,14 +136,14 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
         llama_cpp=folded,
         # One stream is what was measured, however many the engine may be started for.
         cache=replace(replica_cache(_memory(key)), engine_sequences=1),
-        reserved_share=MEAN_SHARE_OF_OUTPUT,
+        reserved_share=SCHEDULING.mean_share_of_output,
         band=llama_cpp_band(doubtful=doubtful),
         basis=Basis.NEAREST_FAMILY if doubtful else Basis.CALIBRATED,
         doubts=(f"llama.cpp on {key.gpu.kernel_family or key.gpu.slug}",) if doubtful else (),
     )
 
 
-def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: OperatorConstants) -> PreparedKey:
+def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: KernelConstants | None) -> PreparedKey:
     serving = key.engine.serving
     if serving is None:
         raise InvalidInputError("the profile has no serving constants", field="engine")
@@ -156,7 +157,8 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Op
         folded, doubts = fold(layout, key.gpu, serving, constants, max_batched_tokens=batched_tokens_of(memory))
     except MissingFigureError as missing:
         unsupported = str(missing)
-    amd = key.gpu.kernel_family in _AMD_FAMILIES
+    family = FAMILIES.get(key.gpu.kernel_family or "")
+    amd = family is not None and family.bands == "amd"
     return PreparedKey(
         key=key,
         layout=layout,

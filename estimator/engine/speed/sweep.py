@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimator.constants.bands import BAND_RULES
 from estimator.engine.codes import MODES, Binding, Reason
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp
 from estimator.engine.forward_pass.operators import Folded
@@ -19,7 +20,7 @@ from estimator.engine.serving.capacity import Capacity, Limits, capacity, runnin
 from estimator.engine.serving.open_loop import ideal_pace, serving_pace
 from estimator.engine.serving.steady_state import Load, context_tokens, micro_batch, prefix_tokens
 from estimator.engine.specs import WorkloadMode
-from estimator.engine.speed.bands import PLACES_DOUBT, Band
+from estimator.engine.speed.bands import Band
 from estimator.engine.speed.columns import FLOAT_COLUMNS
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
 from estimator.engine.speed.figures import Columns, binding_columns, bounds_of, closed_columns
@@ -286,7 +287,7 @@ def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: Workloa
         keys.band,
         gpus=settings.gpus,
         mode=mode,
-        places_doubt=np.where(in_doubt, PLACES_DOUBT, 1.0),
+        places_doubt=np.where(in_doubt, BAND_RULES.places_doubt, 1.0),
     )
 
 

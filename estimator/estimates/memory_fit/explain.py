@@ -8,7 +8,7 @@ from estimator.engine.memory.ledger import expert_workspace_bytes, mlp_width
 if TYPE_CHECKING:
     from estimator.estimates.memory_fit.compute import MemoryEstimate
 
-_LOGS = "vLLM start-up logs (llm-d-planner, 2025-11 and 2026-04), 03-engine section 4"
+_LOGS = "vLLM start-up logs (llm-d-planner, 2025-11 and 2026-04), docs/memory.md"
 _CONFIG = "config.json of the model"
 _LEDGER = "definition of the ledger"
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from estimator.constants.kernels import KernelConstants
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS, OperatorConstants
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.prepared import Key, PreparedKey, prepare
 from estimator.engine.speed.sweep import Rows
@@ -16,7 +16,7 @@ from estimator.resolvers.plan import Plan, ResolvedModel
 
 
 def prepared_key(
-    plan: Plan, *, kv_settings_assumed: bool = False, constants: OperatorConstants = DEFAULT_OPERATORS
+    plan: Plan, *, kv_settings_assumed: bool = False, constants: KernelConstants | None = None
 ) -> PreparedKey:
     """The folded key of a plan, with the KV cache that memory fit counts for it.
 

@@ -4,19 +4,11 @@ import dataclasses
 
 import pytest
 
-from estimator.engine.forward_pass.kernel_tables import (
-    ATTENTION_ROWS,
-    DEFAULT_OPERATORS,
-    EXPERT_ROWS,
-    GEMM_ROWS,
-    NO_FACTORS,
-    REFERENCE_OPERATORS,
-    AttentionRow,
-    KernelRow,
-)
+from estimator.constants import kernels
+from estimator.engine.forward_pass import operators
 from estimator.engine.forward_pass.kernels import attention_row, expert_row, gemm_row, kernel_family
 from estimator.engine.forward_pass.llama_cpp import fold_llama_cpp, llama_cpp_prefill_s
-from estimator.engine.forward_pass.operators import decode_linear_s, decode_pass_s, fold
+from estimator.engine.forward_pass.operators import decode_linear_s, decode_pass_s
 from estimator.engine.forward_pass.traffic import rank_layout
 from estimator.engine.specs import Gpu, LlamaCppConstants, Parallelism, Precision, ServingConstants
 from tests.engine.shapes import from_shape
@@ -32,42 +24,43 @@ GPU = Gpu(
 )
 
 
-def test_every_factor_names_a_constant_of_the_tables():
-    tables = {"gemm": GEMM_ROWS, "expert": EXPERT_ROWS}
-    fields = {field.name for field in dataclasses.fields(KernelRow)}
-    for (table, where, name), factor in DEFAULT_OPERATORS.kernel_factors.items():
-        assert 0.2 <= factor <= 3.0
-        if table == "attention":
-            assert where in ATTENTION_ROWS
-            assert name in {field.name for field in dataclasses.fields(AttentionRow)}
-        else:
-            family, kernel = where.split(".")
-            assert kernel in tables[table][family]
-            assert name in fields
+SHIPPED, REFERENCE = kernels.shipped(), kernels.reference()
+
+
+def fold(layout, gpu, serving, constants=SHIPPED):
+    return operators.fold(layout, gpu, serving, constants, max_batched_tokens=8192)
+
+
+def test_every_factor_is_near_one():
+    assert len(SHIPPED.factors) == 27
+    assert all(0.2 <= factor <= 3.0 for factor in SHIPPED.factors.values())
 
 
 def test_no_share_of_peak_or_bandwidth_passes_one():
-    factors = DEFAULT_OPERATORS.kernel_factors
-    for family in ATTENTION_ROWS:
-        calibrated, _ = attention_row(family, latent=False, factors=factors)
-        assert max(calibrated.prefill_bf16, calibrated.decode_bf16, calibrated.decode_fp8) <= 1.0
-    for table, find in ((GEMM_ROWS, gemm_row), (EXPERT_ROWS, expert_row)):
-        for family, kernels in table.items():
-            for kernel in kernels:
-                row, own = find(family, kernel, factors)
-                assert own
-                assert row.bandwidth_share <= 1.0
-                assert row.compute_share <= 1.0
+    for row in SHIPPED.attention.values():
+        assert max(row.prefill_bf16, row.decode_bf16, row.decode_fp8) <= 1.0
+    for table in (SHIPPED.gemm, SHIPPED.expert):
+        for row in table.values():
+            assert row.bandwidth_share <= 1.0
+            assert row.compute_share <= 1.0
+
+
+def test_the_kernel_of_a_family_and_format_that_the_tables_hold_is_its_own():
+    for table, find in ((SHIPPED.gemm, gemm_row), (SHIPPED.expert, expert_row)):
+        for (family, kernel), row in table.items():
+            assert find(family, kernel, SHIPPED) == (row, True)
 
 
 def test_the_reference_is_the_tables_as_they_are():
-    assert REFERENCE_OPERATORS.kernel_factors == NO_FACTORS
-    assert gemm_row("hopper", "fp8", REFERENCE_OPERATORS.kernel_factors)[0] == GEMM_ROWS["hopper"]["fp8"]
+    assert REFERENCE.factors == {}
+    assert REFERENCE.gemm["blackwell", "nvfp4"].fixed_us == 5.7
+    assert SHIPPED.gemm["blackwell", "nvfp4"].fixed_us == pytest.approx(5.7 * 0.3)
+    assert REFERENCE.operators.attention_dp_exchange_s == 28e-6
 
 
 def step(unshared, tokens=64.0, context=4096.0, shape=GQA):
     layout = rank_layout(from_shape(shape), GPU, Precision(), Parallelism(tp=4))
-    folded, _ = fold(layout, GPU, ServingConstants(unshared_kv_reads=unshared), REFERENCE_OPERATORS)
+    folded, _ = fold(layout, GPU, ServingConstants(unshared_kv_reads=unshared), REFERENCE)
     return decode_pass_s(folded, tokens, decode_linear_s(folded, context))
 
 
@@ -86,9 +79,9 @@ def test_multi_head_attention_has_nothing_to_share():
 def test_amd_kernels_of_2024_are_those_of_the_engine_that_ran_them_and_of_amd_alone():
     for family in ("cdna2", "cdna3", "cdna4"):
         amd = dataclasses.replace(GPU, kernel_family=family)
-        assert kernel_family(amd)[0] == "cdna3"
-        assert kernel_family(amd, of_2024=True) == ("cdna3_2024", False)
-    assert kernel_family(GPU, of_2024=True) == kernel_family(GPU) == ("hopper", True)
+        assert kernel_family(amd) == "cdna3"
+        assert kernel_family(amd, of_2024=True) == "cdna3_2024"
+    assert kernel_family(GPU, of_2024=True) == kernel_family(GPU) == "hopper"
 
 
 def test_mid_2024_kernels_of_amd_read_the_cache_once_for_each_query_head():
@@ -96,14 +89,14 @@ def test_mid_2024_kernels_of_amd_read_the_cache_once_for_each_query_head():
 
     def reads_s(constants):
         layout = rank_layout(from_shape(GQA), amd, Precision(), Parallelism(tp=4))
-        return sum(fold(layout, amd, constants, REFERENCE_OPERATORS)[0].cache_read_s)
+        return sum(fold(layout, amd, constants, REFERENCE)[0].cache_read_s)
 
     old, new = ServingConstants(amd_kernels_of_2024=True), ServingConstants()
     assert reads_s(old) == pytest.approx(8 * reads_s(new), rel=1e-12)
 
 
 def test_the_8_bit_cache_is_read_on_hopper_at_no_more_than_the_best_library_reaches():
-    row, _ = attention_row("hopper", latent=False, factors=DEFAULT_OPERATORS.kernel_factors)
+    row, _ = attention_row("hopper", latent=False, constants=SHIPPED)
     # kernel_efficiency.csv: best library 0.87 on H100, 0.82 on H200; the median over libraries 0.74 and 0.57.
     assert 0.82 <= row.decode_fp8 <= 0.87
 

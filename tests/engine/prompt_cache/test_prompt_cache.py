@@ -1,4 +1,4 @@
-"""Prompt caching against design 08's checked figures, a simulation and hand-worked amounts."""
+"""Prompt caching against checked figures, a simulation and hand-worked amounts."""
 
 from decimal import Decimal
 

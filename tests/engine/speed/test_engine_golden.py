@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator.engine.forward_pass.kernel_tables import REFERENCE_OPERATORS
+from estimator.constants import kernels
 from estimator.engine.forward_pass.operators import fold
 from estimator.engine.forward_pass.roofline import ceiling_floor, floor_prefill_s, floor_step_s
 from estimator.engine.forward_pass.traffic import rank_layout
@@ -44,7 +44,7 @@ NAMES = [
 
 
 def golden_room(inputs, layout, context):
-    """The capacity of 03-engine 1.4, `dp · (u · memory − weights − reserve) / kv(context)`, not rounded.
+    """The capacity of the reference, `dp · (u · memory − weights − reserve) / kv(context)`, not rounded.
 
     The engine's own rule counts whole sequences in blocks; the cases test what load makes of a capacity.
     """
@@ -71,7 +71,7 @@ def evaluate(name):
     gpu = golden_gpu(inputs)
     serving = serving_constants(inputs["engine"])
     layout = rank_layout(from_shape(inputs["model_shape"]), gpu, golden_precision(inputs), golden_parallelism(inputs))
-    folded, doubts = fold(layout, gpu, serving, REFERENCE_OPERATORS)
+    folded, doubts = fold(layout, gpu, serving, kernels.reference(), max_batched_tokens=8192)
     offline = inputs.get("kind") == "max_throughput"
     mode = WorkloadMode.OFFLINE if offline else WorkloadMode.CLOSED_LOOP
     load = Load(
@@ -103,7 +103,8 @@ def test_every_golden_total_is_met_to_a_tenth_of_a_percent(name):
     assert len(wanted) >= 7
     for key, value in wanted.items():
         assert found[key] == pytest.approx(value, rel=1e-3), key
-    assert doubts == ()
+    # No measured row runs pipeline stages of a serving engine.
+    assert doubts == (("pipeline stages",) if name == "maxthroughput_pp2" else ())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -85,7 +85,7 @@ def test_a_part_without_measurements_is_named_and_widens_the_band(name):
 
 
 def test_decode_flops_follow_the_counted_products():
-    # 07-architectures: 15.01 GFLOP a token and 524,288 per cached token for Llama 3 8B, 16,990,208 for DeepSeek V3.
+    # Counted by hand: 15.01 GFLOP a token and 524,288 per cached token for Llama 3 8B, 16,990,208 for DeepSeek V3.
     llama = prepared("llama-3-8b")
     one, two = (decode_work(llama, sequences=1.0, context_tokens=length).flops for length in (1000.0, 2000.0))
     assert one == pytest.approx(15_009_849_344 + 524_288 * 1000, rel=1e-9)
@@ -96,7 +96,7 @@ def test_decode_flops_follow_the_counted_products():
 
 
 def test_a_step_reads_what_the_architecture_notes_count():
-    # 07-architectures: 15.01 GB + 1.07 GB for Llama 3 8B at 8,192 tokens; 25.5 GB for one token of Mixtral 8x7B.
+    # Counted by hand: 15.01 GB + 1.07 GB for Llama 3 8B at 8,192 tokens; 25.5 GB for one token of Mixtral 8x7B.
     llama = decode_work(prepared("llama-3-8b"), sequences=1.0, context_tokens=8192.0)
     assert llama.bytes == pytest.approx(15.01e9 + 1.0737e9, rel=1e-3)
     mixtral = next(slug for slug in models() if "mixtral-8x7b" in slug)

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
-from estimator.engine.forward_pass.kernel_tables import DEFAULT_OPERATORS
+from estimator.constants import kernels
 from estimator.validation import shipped
 from estimator.validation.accuracy import accuracy
 from estimator.validation.coverage import LEAST_ROWS, coverage
@@ -110,11 +110,13 @@ def test_a_saturated_first_token_is_inside_by_the_ends_of_its_own_row():
 
 def test_fitted_constants_give_the_shipped_ones_back_at_their_shifts():
     constants = fitted_constants()
-    operators, profile = constants_at(constants, np.array([constant.shift for constant in constants]))
+    found, profile = constants_at(constants, np.array([constant.shift for constant in constants]))
+    wanted = kernels.shipped()
     for name in ("attention_dp_exchange_s", "attention_dp_prefill_factor"):
-        assert getattr(operators, name) == pytest.approx(getattr(DEFAULT_OPERATORS, name))
-    for key, factor in DEFAULT_OPERATORS.kernel_factors.items():
-        assert operators.kernel_factors[key] == pytest.approx(factor)
+        assert getattr(found.operators, name) == pytest.approx(getattr(wanted.operators, name))
+    assert found.factors.keys() == wanted.factors.keys()
+    for key, factor in wanted.factors.items():
+        assert found.factors[key] == pytest.approx(factor)
     for slug in ("vllm-0.19", "tensorrt-llm-0", "vllm-v0", "vllm-2023"):
         for field in ("per_sequence_s", "unshared_kv_reads", "step_s", "bandwidth_factor", "burst_per_sequence_s"):
             wanted = getattr(shipped.profile(slug).serving, field)

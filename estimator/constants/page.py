@@ -1,0 +1,86 @@
+"""The page docs/constants.md, written from the rows: each constant, where it acts, and its evidence."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from estimator.constants.families import FAMILIES
+from estimator.constants.rows import SCOPE_COLUMNS, Basis, Constant, all_constants
+
+_TITLES = {
+    "gemm.csv": "Matrix products",
+    "experts.csv": "Grouped products of routed experts",
+    "attention.csv": "Attention",
+    "latent_attention.csv": "Latent attention",
+    "links.csv": "All-reduces inside a node",
+    "formats.csv": "Weight formats",
+    "factors.csv": "What whole engines want beside the kernel tables",
+    "operators.csv": "Operators",
+    "scheduling.csv": "Scheduling",
+    "bands.csv": "Error bands",
+    "speed_words.csv": "Words for speeds",
+}
+_BASES = {
+    Basis.MEASURED: "a kernel or a part was measured alone",
+    Basis.FITTED: "measurements of whole engines ask for it",
+    Basis.SPECIFIED: "a data sheet, a standard, a configuration or arithmetic says it",
+    Basis.JUDGEMENT: "nothing was measured; an answer that uses it never says `calibrated`",
+}
+
+
+def document() -> str:
+    """The page as Markdown."""
+    rows = all_constants()
+    parts = [
+        "# Constants and their evidence",
+        "Written by `manage.py write_constants_doc` from `estimator/constants/data/`; a test keeps it current. "
+        "Constants of engine profiles stand in the catalog ([catalog.md](catalog.md)).",
+        _table(
+            ("basis", "constants", "what it means"),
+            [(basis, str(sum(r.basis is basis for r in rows)), meaning) for basis, meaning in _BASES.items()],
+        ),
+        "## Families of GPUs\n\nWhose kernel rows stand for a family, and what constants of llama.cpp rest on there.",
+        _table(
+            ("family", "maker", "known by", "kernels", "llama.cpp"),
+            [
+                (f.name, f.vendor, " ".join(f.compute_capabilities), f.kernels, f.llama_cpp_basis)
+                for f in FAMILIES.values()
+            ],
+        ),
+    ]
+    for file, group in groupby(rows, key=lambda row: row.file):
+        parts += [f"## {_TITLES[file]}\n\n`{file}`", _constants(tuple(group))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _constants(rows: Sequence[Constant]) -> str:
+    columns = [column for column in SCOPE_COLUMNS if any(column in row.scope for row in rows)]
+    has_prior = any(row.prior is not None for row in rows)
+    headings = (
+        "constant",
+        "value",
+        "unit",
+        *columns,
+        *(["before the fit"] if has_prior else []),
+        "basis",
+        "n",
+        "error",
+    )
+    lines = [
+        (
+            row.name,
+            f"{row.value:.12g}",
+            row.unit,
+            *row.where(*columns),
+            *([f"{row.prior:.12g}" if row.prior is not None else ""] if has_prior else []),
+            row.basis,
+            f"{row.n:,}" if row.n else "",
+            row.error,
+            f"{row.source} ({row.date})",
+        )
+        for row in rows
+    ]
+    return _table((*headings, "source"), lines)
+
+
+def _table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, ["---"] * len(headings), *lines))
