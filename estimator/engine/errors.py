@@ -20,8 +20,8 @@ class MissingFigureError(EngineError):
 class UnknownArchitectureError(EngineError):
     """The model_type is not one the reader has rules for; `near` holds the nearest known ones."""
 
-    def __init__(self, message: str, *, model_type: str, near: tuple[str, ...] = ()) -> None:
-        super().__init__(message, field="model_type")
+    def __init__(self, message: str, *, model_type: str, near: tuple[str, ...] = (), field: str = "model_type") -> None:
+        super().__init__(message, field=field)
         self.model_type = model_type
         self.near = near
 

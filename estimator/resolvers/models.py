@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from catalog.canonical import sha256_of
 from catalog.spelling import near_matches
-from estimator.engine.errors import EngineError, UnknownArchitectureError
+from estimator.engine.errors import EngineError
 from estimator.engine.model.parameters import parameter_totals
 from estimator.engine.model.serialise import from_dict
 from estimator.engine.reading.inline import architecture_from_shape, override_cache
@@ -33,7 +33,7 @@ def resolve_model(asked: Asked, facts: Facts, path: tuple[str, ...] = ("model",)
 
     Raises:
         ResolutionError: unknown slug.
-        UnknownArchitectureError: a config whose model_type has no rule (field `model.config.model_type`).
+        UnknownArchitectureError: a config whose model_type has no rule (its field is the one not known).
         InvalidInputError, MissingFigureError: a config or shape that cannot be (field is the dotted place).
     """
     if isinstance(asked, str):
@@ -112,9 +112,6 @@ def _overridden(model: ResolvedModel, override: ModelOverride) -> ResolvedModel:
 def _from_config(config: Mapping[str, Any], name: str | None, path: tuple[str, ...]) -> ResolvedModel:
     try:
         architecture = read_config(config)
-    except UnknownArchitectureError as error:
-        error.field = ".".join((*path, "config", "model_type"))
-        raise
     except EngineError as error:
         if error.field:
             error.field = ".".join((*path, error.field))

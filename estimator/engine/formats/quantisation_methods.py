@@ -36,7 +36,7 @@ def read_scheme(settings: Settings, expert_dtype: object) -> Scheme | None:
     # experts in fp4 beside fp8: DeepSeek V4 (one scale for 32), or its NVFP4 copies (one for 16)
     if str(settings.get("moe_quant_algo", "")).upper() == "NVFP4":
         return replace(scheme, experts="nvfp4")
-    return replace(scheme, experts="mxfp4") if expert_dtype == "fp4" else scheme
+    return replace(scheme, experts="mxfp4") if settings.get("expert_dtype", expert_dtype) == "fp4" else scheme
 
 
 def method_of(settings: Settings) -> str:

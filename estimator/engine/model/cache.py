@@ -168,7 +168,7 @@ def _add_attention(
     if not attention.stores_kv:
         return Fraction(0), indexed
     per_token = attention_elements(attention, tp) * element * blocks
-    if attention.kind is AttentionKind.COMPRESSED and attention.compress_ratio:
+    if attention.kind is AttentionKind.COMPRESSED and attention.compress_ratio and attention.stores_entries:
         entry = attention.head_dim_qk * element + attention.index_head_dim * index_element
         ratio = attention.compress_ratio
         compressed[ratio] = compressed.get(ratio, Fraction(0)) + entry * blocks

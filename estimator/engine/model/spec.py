@@ -32,6 +32,7 @@ class Attention:
     `query_heads`, `kv_heads`, `head_dim_qk`, `head_dim_v` describe GQA, MHA and MQA. Latent attention (MLA) caches
     `latent_rank + latent_rope_dim` elements a token, whatever the heads, on every tensor-parallel rank.
     `stores_kv` is False for a layer that reads another layer's cache. `index_ratio` tokens share one key of the index.
+    With `stores_entries` False a layer with compressed entries reads those of another.
     """
 
     kind: AttentionKind
@@ -52,6 +53,7 @@ class Attention:
     stores_index: bool = True
     compress_ratio: int = 0
     index_ratio: int = 1
+    stores_entries: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,13 +137,14 @@ def add_experts(
     router_bias: bool = False,
     shared_gate: bool = False,
     prefix: str = "mlp",
-    router: str = "gate",
+    router: str | None = "gate",
     expert_input: int | None = None,
     shared_bias: bool = False,
 ) -> None:
     """Add a mixture of `experts` experts with a router, and shared experts of `shared_width` in all.
 
     `expert_input` is the width the experts work on where it is not the hidden size (latent experts of Nemotron 3).
+    Without a `router` the caller adds one.
     """
     inner = expert_input or hidden
     part = Component.ROUTED_EXPERTS
@@ -151,7 +152,8 @@ def add_experts(
         layer.matrix(f"{prefix}.experts.*.gate_proj", width, inner, part, experts, Split.EXPERTS, bias=bias)
     layer.matrix(f"{prefix}.experts.*.up_proj", width, inner, part, experts, Split.EXPERTS, bias=bias)
     layer.matrix(f"{prefix}.experts.*.down_proj", inner, width, part, experts, Split.EXPERTS, bias=bias)
-    _add_replicated(layer, f"{prefix}.{router}", experts, hidden, bias=router_bias)
+    if router is not None:
+        _add_replicated(layer, f"{prefix}.{router}", experts, hidden, bias=router_bias)
     if shared_width:
         shared = Component.SHARED_EXPERTS
         name = f"{prefix}.shared_experts"

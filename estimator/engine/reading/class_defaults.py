@@ -1,8 +1,8 @@
 """What a config.json means where it is silent: the defaults of each model_type's class.
 
-Source: the declared defaults of the configuration classes of transformers 5.24.0, read 2026-11-29, cut to the keys the
-reader uses (a default of null or false is left out, but for the tie flag); types that transformers does not know
-(remote code) are written from the families' published configs. One line for each type in `class_defaults.txt`:
+Source: the declared defaults of the configuration classes of transformers 5.24.0, read 2026-11-29 and 30, cut to the
+keys the reader uses (a default of null or false is left out, but for the tie flag); types that transformers does not
+know (remote code) are written from the families' published configs. One line for each type in `class_defaults.txt`:
 `type key=value …`, continued by indented lines.
 """
 

@@ -6,7 +6,7 @@ have experts, and counts of norms. Whatever key a mixer reads may hold one value
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from estimator.engine.model.spec import Architecture, LayerGroup
@@ -43,14 +43,28 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """Layers that a token passes through several times.
+
+    `uses` says how often for each layer; their parameters exist once, their work and cache as often as they are used.
+    Where `one_cache` says so, only the last pass keeps keys and values. `parts` is what a looped layer holds besides.
+    """
+
+    uses: Callable[[Fields, int], Sequence[int]]
+    parts: tuple[Part, ...] = ()
+    one_cache: Callable[[Fields], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decoder:
     """A family of decoders.
 
     `kinds` names the mixer of each layer, `mixers` says what each name stands for. `dense` is the feed-forward part of
     layers without experts (None: an MLP of the width under `dense_width`), `moe` that of the others. `norms` counts the
     norms as wide as the model in a layer, `norms_if` is a key that adds two. `parts` is what every layer holds besides,
-    `tables` what stands around the layers; `around` adds what one family alone has. `family` is the name to tell where
-    it is not the model_type.
+    `tables` what stands around the layers; `around` adds what one family alone has. `loop` passes through layers
+    several times. `prepare` brings figures that a family writes in its own way under the usual keys. `family` is the
+    name to tell where it is not the model_type.
     """
 
     kinds: Kinds
@@ -67,6 +81,8 @@ class Decoder:
     tables: Tables = Tables()
     around: Callable[[Fields, Architecture], Architecture] | None = None
     layers: Callable[[Fields], int] = read_layers
+    loop: Loop | None = None
+    prepare: Callable[[Fields], Fields] | None = None
     family: str = ""
 
 
@@ -94,24 +110,52 @@ def read_decoder(fields: Fields, decoder: Decoder, *, family: str) -> Architectu
         InvalidInputError: a key has a value that cannot be, or a layer has a kind that the family does not know.
         MissingFigureError: a needed key is absent and its class has no default.
     """
+    fields = fields if decoder.prepare is None else decoder.prepare(fields)
     layers = decoder.layers(fields)
     hidden = fields.whole(*HIDDEN)
     kinds = decoder.kinds(fields, layers)
     sparse = _sparse(fields, decoder, layers)
     views = _layer_views(fields, kinds)
-    keys = [(kind, flag, view.index) for kind, flag, view in zip(kinds, sparse, views, strict=True)]
-    groups: list[LayerGroup] = []
-    canonical: dict[tuple[str, bool, int], int] = {}
+    uses = [1] * layers if decoder.loop is None else decoder.loop.uses(fields, layers)
+    keys = [(kind, flag, view.index, use) for kind, flag, view, use in zip(kinds, sparse, views, uses, strict=True)]
+    groups: list[tuple[LayerGroup, int]] = []
+    canonical: dict[tuple[str, bool, int, int], int] = {}
     for key, view in zip(keys, views, strict=True):
         if key in canonical:
             continue
-        group = _layer(view.fields, decoder, hidden, key[0], is_sparse=key[1])
-        if group not in groups:
-            groups.append(group)
-        canonical[key] = groups.index(group)
-    layer_groups, order = collect([canonical[key] for key in keys], groups)
+        built = (_layer(view.fields, decoder, hidden, key[0], is_sparse=key[1], is_looped=key[3] > 1), key[3])
+        if built not in groups:
+            groups.append(built)
+        canonical[key] = groups.index(built)
+    layer_groups, order = collect([canonical[key] for key in keys], [group for group, _ in groups])
+    if decoder.loop is not None:
+        layer_groups, order = _looped(fields, decoder.loop, layer_groups, order, uses)
     architecture = finish(fields, decoder.tables, layer_groups, order, family=decoder.family or family)
     return architecture if decoder.around is None else decoder.around(fields, architecture)
+
+
+def _looped(
+    fields: Fields, loop: Loop, groups: tuple[LayerGroup, ...], order: tuple[int, ...], uses: Sequence[int]
+) -> tuple[tuple[LayerGroup, ...], tuple[int, ...]]:
+    """The groups with every pass counted as layers of its own, whose parameters exist once."""
+    looped = {index: use for index, use in zip(order, uses, strict=True) if use > 1}
+    if not looped:
+        return groups, order
+    found = list(groups)
+    again = dict.fromkeys(looped, 0)
+    for index, use in looped.items():
+        group, further = groups[index], (use - 1) * groups[index].layers
+        again[index] = index
+        if loop.one_cache is not None and loop.one_cache(fields) and group.attention is not None:
+            again[index] = len(found)
+            without = replace(group.attention, stores_kv=False)
+            found.append(replace(group, attention=without, layers=further, parameter_copies=0))
+        else:
+            found[index] = replace(group, layers=group.layers + further, parameter_copies=group.layers)
+    inside = [layer for layer, use in enumerate(uses) if use > 1]
+    first, last = inside[0], inside[-1] + 1
+    passes = [again[index] for index in order[first:last]] * (uses[first] - 1)
+    return tuple(found), (*order[:first], *passes, *order[first:])
 
 
 def _sparse(fields: Fields, decoder: Decoder, layers: int) -> Sequence[bool]:
@@ -121,7 +165,7 @@ def _sparse(fields: Fields, decoder: Decoder, layers: int) -> Sequence[bool]:
     return [True] * layers if rule is None else rule(fields, layers)
 
 
-def _layer(fields: Fields, decoder: Decoder, hidden: int, kind: str, *, is_sparse: bool) -> LayerGroup:
+def _layer(fields: Fields, decoder: Decoder, hidden: int, kind: str, *, is_sparse: bool, is_looped: bool) -> LayerGroup:
     """One layer of a kind, dense or with experts."""
     mixer = decoder.mixers.get(kind)
     if mixer is None:
@@ -137,7 +181,8 @@ def _layer(fields: Fields, decoder: Decoder, hidden: int, kind: str, *, is_spars
     else:
         width = fields.whole(*decoder.dense_width, default=4 * hidden) // decoder.width_divisor
         add_dense(layer, hidden, width, gated=decoder.gated, bias=switch(fields, decoder.mlp_bias))
-    for part in decoder.parts:
+    looped = decoder.loop.parts if decoder.loop is not None and is_looped else ()
+    for part in (*decoder.parts, *looped):
         part(layer, fields, hidden)
     return layer.group(1)
 

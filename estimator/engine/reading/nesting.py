@@ -70,6 +70,24 @@ TEXT_PART: Mapping[str, str] = {
     "qwen3_omni_moe_thinker": "qwen3_omni_moe_text",
     "minimax_m3_vl": "minimax_m3_vl_text",
     "step3p7": "step3p5",
+    "qwen4_exp": "qwen4_exp_text",
+    "glm5_next": "glm5_next_text",
+    "inkling_mm_model": "inkling_text",
+    "inkling2": "inkling2_text",
+    "inkling2_loop": "inkling2_loop_text",
+    "mistral_large4": "mistral_large4_text",
+    "lfm3_vl": "lfm3",
+    "minicpmv4_7": "qwen3_5_text",
+    "dots3_note": "dots3_note_text",
+    "hy_v4_vl": "hy_v4_vl_text",
+    "cohere_compass": "cohere_compass_text",
+    "diffusion_gemma": "diffusion_gemma_text",
+    "deepseek_ocr2": "deepseek_ocr2_text",
+    "ernie4_5_vl_moe": "ernie4_5_vl_moe_text",
+    "molmo2": "molmo2_text",
+    "muse_glimmer": "muse_glimmer_text",
+    "muse_spark": "muse_spark_text",
+    "deepseek_v41": "deepseek_v41_text",
 }
 
 # A text part that is read as another family: same blocks under another name.
@@ -83,6 +101,10 @@ SAME_AS: Mapping[str, str] = {
     "paddleocr_vl_text": "ernie4_5",
     "glm4v_moe_text": "glm4_moe",
     "code_llama": "llama",
+    "exaone4_5_text": "exaone4",
+    "hy_v4_vl_text": "hy_v4",
+    "phi4_multimodal": "phi3",
+    "phi4mm": "phi3",
 }
 
 # Omni models nest the part that reads and answers in text once more.

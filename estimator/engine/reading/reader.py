@@ -49,10 +49,12 @@ def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architec
     rule_type = _rule_type(outer_type, model_type)
     reader = READERS.get(rule_type)
     warnings: list[str] = []
-    if reader is None or (outer_type not in READERS and outer_type not in TEXT_PART and outer_type not in SAME_AS):
+    outer_is_known = outer_type in READERS or outer_type in TEXT_PART or outer_type in SAME_AS
+    if reader is None or not outer_is_known:
+        unknown, where = (model_type, path) if outer_is_known else (outer_type or model_type, "config")
         if not generic:
-            raise unknown_architecture(outer_type or model_type)
-        warnings.append(f"model_type {outer_type or 'missing'!r} is unknown: read generically by the llama rule")
+            raise unknown_architecture(unknown, where)
+        warnings.append(f"{where}.model_type {unknown or 'missing'!r} is unknown: read generically by the llama rule")
         rule_type, reader = "llama", READERS["llama"]
     fields = Fields(_merged(_with_towers(config), text), class_defaults(model_type, rule_type), path)
     architecture = reader(fields)
@@ -76,13 +78,17 @@ def _with_towers(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**config, **thinker} if isinstance(thinker, Mapping) else config
 
 
-def unknown_architecture(model_type: str) -> UnknownArchitectureError:
-    """The refusal of a model_type without a rule, with the nearest known ones."""
+def unknown_architecture(model_type: str, path: str = "config") -> UnknownArchitectureError:
+    """The refusal of a model_type without a rule, with the nearest known ones; `path` is the part that states it."""
     known = known_model_types()
     near = tuple(difflib.get_close_matches(model_type, known, n=3, cutoff=0.4)) if model_type else ()
     shown = model_type or "(none)"
     hint = f"; nearest known: {', '.join(near)}" if near else ""
-    return UnknownArchitectureError(f"model_type {shown!r} is not known{hint}", model_type=shown, near=near)
+    part = path.removeprefix("config").removeprefix(".")
+    told = f"the model_type of {part}, {shown!r}," if part else f"model_type {shown!r}"
+    return UnknownArchitectureError(
+        f"{told} is not known{hint}", model_type=shown, near=near, field=f"{path}.model_type"
+    )
 
 
 def _text_part(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from catalog.canonical import canonical_json
 from catalog.services.model_import import MAX_CONFIG_BYTES
-from estimator.engine.errors import InvalidInputError, UnknownArchitectureError
+from estimator.engine.errors import InvalidInputError
 from estimator.engine.explain import Step
 from estimator.engine.memory.weights import fold, own_weight_format, rank_weights
 from estimator.engine.model.cache import (
@@ -105,11 +105,7 @@ def inspect_config(
     canonical = canonical_json(config)
     if len(canonical) > MAX_CONFIG_BYTES:
         raise InvalidInputError(f"the config has {len(canonical)} bytes, more than {MAX_CONFIG_BYTES}", field="config")
-    try:
-        architecture = read_config(config, generic=generic)
-    except UnknownArchitectureError as error:
-        error.field = "config.model_type"
-        raise
+    architecture = read_config(config, generic=generic)
     formats = resolve_precision(precision or question.Precision(), architecture)
     weights = rank_weights(fold(architecture), formats, Parallelism())
     stored = own_weight_format(architecture) or architecture.native_dtype

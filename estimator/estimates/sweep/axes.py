@@ -223,7 +223,7 @@ def _part(issues: list[Issue], resolve: Any, path: Path) -> Any:
     except ResolutionError as error:
         issues += [Issue(path=path, code=i.code, detail=i.detail, near=i.near) for i in error.issues]
     except UnknownArchitectureError as error:
-        error.field = ".".join(map(str, ("sweep", *path, "config", "model_type")))
+        error.field = ".".join(map(str, ("sweep", *path, error.field)))
         raise
     except EngineError as error:
         code: IssueCode = "invalid" if isinstance(error, InvalidInputError) else "not_supported"

@@ -116,6 +116,7 @@ DENSE_RULES: Mapping[str, StandardRule] = {
     "cohere": StandardRule(
         qkv_bias="attention_bias", out_bias="attention_bias", norms=1, qk_norm="per_head", qk_norm_if="use_qk_norm"
     ),
+    "cohere_compass_text": StandardRule(qkv_bias="attention_bias", out_bias="attention_bias", norms=1),
     "cohere2": StandardRule(
         qkv_bias="attention_bias", out_bias="attention_bias", norms=1, window="interval", window_interval=4
     ),

@@ -99,6 +99,20 @@ def _gemma3n_around(fields: Fields, architecture: Architecture) -> Architecture:
     return replace(found, other_parameters=found.other_parameters + projections)
 
 
+def _keys_are_values(fields: Fields) -> Fields:
+    """DiffusionGemma: full layers always use keys as values; experts wherever the config counts them."""
+    experts = fields.raw("num_experts") is not None
+    return fields.over({"attention_k_eq_v": True, "enable_moe_block": experts})
+
+
+def _self_conditioning(fields: Fields, architecture: Architecture) -> Architecture:
+    """DiffusionGemma: a gated MLP with a norm feeds a draft of the text back in."""
+    hidden = architecture.hidden_size
+    own = hidden + 3 * hidden * fields.whole("intermediate_size")
+    note = "a canvas of tokens is drafted at once and again: the work of these passes is not modelled"
+    return replace(architecture, other_parameters=own, warnings=(*architecture.warnings, note))
+
+
 _ATTENTION = Grouped(qkv_bias="attention_bias", out_bias="attention_bias", qk_norm="head")
 _REUSING = replace(_ATTENTION, reuses=True)
 _GLOBAL_KEYS = {"head_dim": _global_head_dim, "num_key_value_heads": _global_kv_heads}
@@ -128,4 +142,5 @@ GEMMA: Mapping[str, Decoder] = {
     ),
     "gemma4_text": _GEMMA4,
     "gemma4_unified_text": _GEMMA4,
+    "diffusion_gemma_text": replace(_GEMMA4, prepare=_keys_are_values, around=_self_conditioning, family=""),
 }

@@ -3,7 +3,7 @@
 Source: the reference model classes (transformers 5.24, 2026-11) and the files themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +17,9 @@ from estimator.engine.reading.mixers import Grouped, Renamed, both, prefixed, re
 from estimator.engine.reading.shape import HEADS, check_flags, listed_types
 from estimator.engine.reading.sparse_layers import (
     after,
+    sparse_after_first,
     sparse_by_frequency,
+    sparse_by_range,
     sparse_by_step,
     sparse_enumerated,
     sparse_listed,
@@ -151,8 +153,9 @@ def _jet_attention(layer: LayerBuilder, fields: Fields, hidden: int) -> None:
         head_dim_v=width,
     )
     layer.matrix("self_attention.kv_proj", 2 * inner, hidden, part, 1, Split.KV_HEADS)
-    layer.matrix("self_attention.experts.*.input_linear", inner, hidden, part, experts)
-    layer.matrix("self_attention.experts.*.output_linear", hidden, inner, part, experts)
+    routed = Component.ROUTED_EXPERTS
+    layer.matrix("self_attention.experts.*.input_linear", inner, hidden, routed, experts, Split.EXPERTS)
+    layer.matrix("self_attention.experts.*.output_linear", hidden, inner, routed, experts, Split.EXPERTS)
     layer.matrix("self_attention.experts.router", experts, hidden, Component.ROUTER, 1, Split.REPLICATED)
     layer.vector(part, hidden)
 
@@ -165,13 +168,51 @@ def _molmo_norm(fields: Fields) -> str:
     return "head" if fields.text("qk_norm_type") != "olmo" else "width"
 
 
+def _cohere_kinds(fields: Fields, layers: int) -> list[str]:
+    """Every n-th layer full, counted anew after the dense ones in front, which have a step of their own."""
+    dense = fields.whole("first_k_dense_replace", low=0, high=layers, default=0)
+    first = fields.whole("prefix_dense_sliding_window_pattern", high=MAX_LAYERS, default=1)
+    rest = fields.whole("sliding_window_pattern", high=MAX_LAYERS, default=4)
+    steps = [(layer + 1) % first if layer < dense else (layer - dense + 1) % rest for layer in range(layers)]
+    return ["window" if step else "full" for step in steps]
+
+
+def _one_of_two(fields: Fields) -> Fields:
+    """ERNIE 4.5 VL writes figures of text and of picture experts as pairs; those of text come first."""
+    names = ("moe_intermediate_size", "moe_num_experts", "moe_layer_start_index", "moe_layer_end_index")
+    pairs = {name: fields.raw(name) for name in names}
+    own = {name: pair[0] for name, pair in pairs.items() if isinstance(pair, list | tuple) and pair}
+    return fields.over({"moe_intermediate_size": 1536, **own} if pairs["moe_intermediate_size"] is None else own)
+
+
+def _ernie_sparse(fields: Fields, layers: int) -> Sequence[bool]:
+    if fields.raw("mlp_layer_types") is None and fields.raw("moe_layer_start_index") is not None:
+        return sparse_by_range(fields, layers)
+    return sparse_after_first(fields, layers, dense=1)
+
+
+_OCR_TOP_K = 6
+
+
+def _ocr_top_k(fields: Fields) -> Fields:
+    """DeepSeek-OCR 2: the class leaves the number of experts a token uses open; the published models use six."""
+    return fields.over({"num_experts_per_tok": _OCR_TOP_K}) if fields.raw("num_experts_per_tok") is None else fields
+
+
+def _ocr_note(fields: Fields, architecture: Architecture) -> Architecture:
+    if "num_experts_per_tok" in fields.config and fields.config["num_experts_per_tok"] is not None:
+        return architecture
+    note = f"num_experts_per_tok is not stated: {_OCR_TOP_K}, as in the published models"
+    return replace(architecture, warnings=(*architecture.warnings, note))
+
+
 def _every_fourth_from_the_end(layer: int, layers: int) -> str:
     return "window" if (layers - 1 - layer) % 4 else "full"
 
 
 _STEP = Grouped(qkv_bias="attention_bias", out_bias="attention_bias", qk_norm="head", gate="head")
 _MUSE = Grouped(qkv_bias="attention_bias", out_bias="attention_bias", gate="width")
-_LAGUNA = Grouped(qkv_bias="attention_bias", qk_norm="head", gate=_laguna_gate)
+_LAGUNA = replace(_BIASED, qk_norm="head", gate=_laguna_gate)
 _BEAM = replace(_BIASED, qk_norm="head", gate="width", also=(_add_gate_bias,))
 _BY_LAYER = {
     "num_attention_heads": "num_attention_heads_per_layer",
@@ -327,6 +368,39 @@ PER_LAYER: Mapping[str, Decoder] = {
         kinds=every("full"),
         mixers={"full": Grouped(qkv_bias="attention_bias", qk_norm=_molmo_norm)},
         tables=Tables(extra_rows="additional_vocab_size"),
+    ),
+    "cohere2_moe": Decoder(
+        kinds=listed(ByConfig(_cohere_kinds)),
+        mixers=both(_BIASED),
+        moe=MoeRule(
+            width=("intermediate_size",), shared="experts", shared_key="num_shared_experts", sparse_layers=after(0)
+        ),
+        dense_width=("prefix_dense_intermediate_size", "intermediate_size"),
+        norms=1,
+    ),
+    "ernie4_5_vl_moe_text": Decoder(
+        kinds=every("full"),
+        mixers={"full": Grouped(qkv_bias="use_bias", out_bias="use_bias")},
+        # the correction of the router is a parameter here
+        moe=MoeRule(
+            shared="experts",
+            shared_key="moe_num_shared_experts",
+            shared_bias="use_bias",
+            router_bias=True,
+            sparse_layers=_ernie_sparse,
+        ),
+        dense_width=("intermediate_size",),
+        mlp_bias="use_bias",
+        prepare=_one_of_two,
+    ),
+    "deepseek_ocr2_text": Decoder(
+        kinds=every("full"),
+        mixers={"full": _BIASED},
+        moe=MoeRule(shared="experts", shared_bias="mlp_bias", sparse_layers=after(1)),
+        dense_width=("intermediate_size",),
+        mlp_bias="mlp_bias",
+        prepare=_ocr_top_k,
+        around=_ocr_note,
     ),
     "jetmoe": Decoder(
         kinds=every("full"),

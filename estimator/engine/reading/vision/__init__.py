@@ -4,6 +4,8 @@ from estimator.engine.reading.fields import Fields
 from estimator.engine.reading.vision.adapters import ADAPTERS
 from estimator.engine.reading.vision.audio import AUDIO
 from estimator.engine.reading.vision.blocks import Defaults
+from estimator.engine.reading.vision.convolutional_towers import CONVOLUTIONAL_TOWERS
+from estimator.engine.reading.vision.plain_towers import PLAIN_TOWERS
 from estimator.engine.reading.vision.towers import TOWERS
 
 # Parts of a config that hold parameters beside the language model; `encoder_config` is that of Granite Speech.
@@ -12,8 +14,11 @@ _PARTS = (
     "qformer_config", "perceiver_config", "high_res_vision_config", "vq_config", "talker_config", "token2wav_config",
     "code2wav_config",
 )  # fmt: skip
+_WITH_OUTER = {**ADAPTERS, **PLAIN_TOWERS, **CONVOLUTIONAL_TOWERS}
+# Parts that a tower's rule reads beside `vision_config`.
+_READ_WITH = {"deepseek_vl_hybrid": ("high_res_vision_config",)}
 # Outer classes that build a tower of class defaults where a file leaves it out; the others have none then.
-_ALWAYS = frozenset(TOWERS) - {"gemma4"}
+_ALWAYS = frozenset({*TOWERS, *PLAIN_TOWERS, *CONVOLUTIONAL_TOWERS}) - {"gemma4", "nemotron_h_omni", "aria"}
 
 
 def vision_parameters(outer: Fields, outer_type: str, rule_type: str, hidden: int) -> tuple[int, tuple[str, ...]]:
@@ -36,7 +41,8 @@ def vision_parameters(outer: Fields, outer_type: str, rule_type: str, hidden: in
     ):
         if found is not None:
             count += found
-            stated = [one for one in stated if one != name]
+            read = _READ_WITH.get(outer_type, ()) if name == "vision_config" else ()
+            stated = [one for one in stated if one != name and one not in read]
     if not stated:
         return count, ()
     total = "" if count else ": the total is that of the text part"
@@ -54,13 +60,13 @@ def _audio(outer: Fields, outer_type: str, hidden: int) -> int | None:
 def _vision(outer: Fields, outer_type: str, rule_type: str, hidden: int) -> int | None:
     """Parameters of tower and projector, None where there is no rule or no tower."""
     given = outer.config.get("vision_config") is not None
-    if rule_type == "ministral3" or not (given or outer_type in _ALWAYS):
+    if not (given or outer_type in _ALWAYS):
         return None
     if outer_type in TOWERS:
         count, defaults = TOWERS[outer_type]
         return count(_part(outer, "vision_config", defaults), hidden)
-    if outer_type in ADAPTERS:
-        adapt, defaults = ADAPTERS[outer_type]
+    if outer_type in _WITH_OUTER:
+        adapt, defaults = _WITH_OUTER[outer_type]
         return adapt(outer, _part(outer, "vision_config", defaults), hidden)
     return None
 

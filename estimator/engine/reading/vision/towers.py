@@ -183,6 +183,7 @@ _STEP: Defaults = {
     "mlp_ratio": 8960 / 1536,
 }
 _PIXTRAL: Defaults = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "patch_size": 16}
+_LARGE4: Defaults = {"hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 30, "patch_size": 14}
 
 TOWERS: Mapping[str, tuple[Callable[[Fields, int], int], Defaults]] = {
     "gemma3": (gemma3_tower, _GEMMA3),
@@ -195,6 +196,10 @@ TOWERS: Mapping[str, tuple[Callable[[Fields, int], int], Defaults]] = {
     "qwen2_5_vl": (qwen2_5_vl_tower, _QWEN25),
     "llama4": (llama4_tower, _LLAMA4),
     "gemma4": (gemma4_tower, _GEMMA4),
+    "diffusion_gemma": (gemma4_tower, _GEMMA4),
+    "qwen4_exp": (qwen3_vl_tower, _QWEN3),
+    "cohere_compass": (qwen3_vl_tower, {**_QWEN3, "deepstack_visual_indexes": [8, 16, 24]}),  # type: ignore[dict-item]
     "step3p7": (step_tower, _STEP),
     "mistral3": (pixtral_tower, _PIXTRAL),
+    "mistral_large4": (pixtral_tower, _LARGE4),
 }
