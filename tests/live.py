@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-START_WITHIN_S = 90.0
-STOP_WITHIN_S = 40.0
+# Tells a hang from a busy machine, nothing else: no test may fail because the machine is slow.
+HANGS_AFTER_S = 240.0
 
 
 def embedded_environment(data_dir: Path) -> dict[str, str]:
@@ -71,7 +71,7 @@ class LiveService:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self.wait_for(lambda: "Ctrl-C stops everything" in self.text(), START_WITHIN_S)
+        self.wait_for(lambda: "Ctrl-C stops everything" in self.text())
         found = re.search(r"API token +(\S+)", self.text())
         assert found, self.text()
         self.token = found.group(1)
@@ -79,7 +79,7 @@ class LiveService:
     def text(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
-    def wait_for(self, happened: Any, within_s: float, every_s: float = 0.1) -> None:
+    def wait_for(self, happened: Any, within_s: float = HANGS_AFTER_S, every_s: float = 0.1) -> None:
         """Waits until `happened()` is true; fails with the log if the service ends or time runs out first."""
         deadline_s = time.monotonic() + within_s
         while not happened():
@@ -100,7 +100,7 @@ class LiveService:
         for name, value in (headers or {}).items():
             request.add_header(name, value)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as answer:
                 return answer.status, _parsed(answer.headers.get_content_type(), answer.read())
         except urllib.error.HTTPError as error:
             return error.code, _parsed(error.headers.get_content_type(), error.read())
@@ -121,7 +121,7 @@ class LiveService:
         if self.process.poll() is None:
             self.process.send_signal(how)
             try:
-                self.process.wait(STOP_WITHIN_S)
+                self.process.wait(HANGS_AFTER_S)
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()

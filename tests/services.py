@@ -10,6 +10,8 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import redis
 
+from tests.live import HANGS_AFTER_S
+
 POSTGRESQL = os.environ.get("AFORO_TEST_POSTGRESQL_URL", "postgres://postgres@127.0.0.1:5432/postgres")
 REDIS = os.environ.get("AFORO_TEST_REDIS_URL", "redis://127.0.0.1:6379")
 _CLAIM_KEY = "aforo:test:claimed"
@@ -20,8 +22,8 @@ _CLAIM_S = 900
 def missing() -> str | None:
     """Why the services tier cannot run here; None if it can."""
     try:
-        psycopg.connect(POSTGRESQL, connect_timeout=2).close()
-        redis.Redis.from_url(f"{REDIS}/0", socket_connect_timeout=2).ping()
+        psycopg.connect(POSTGRESQL, connect_timeout=int(HANGS_AFTER_S)).close()
+        redis.Redis.from_url(f"{REDIS}/0", socket_connect_timeout=HANGS_AFTER_S).ping()
     except (psycopg.OperationalError, redis.RedisError) as error:
         return f"the services tier needs PostgreSQL and Redis: {error}"
     return None

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from tests.live import ROOT
+from tests.live import HANGS_AFTER_S, ROOT
 
 BLOCK = re.compile(r"<!-- run(?:: (?P<expected>[^\n]*?))? -->\n```sh\n(?P<script>.*?)```", re.S)
 
@@ -28,7 +28,7 @@ def test_the_commands_of_the_readme_work(live_service, tmp_path):
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "AFORO": service.base, "TOKEN": service.token},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS_AFTER_S,
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     outputs = done.stdout.split(marker)

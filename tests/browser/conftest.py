@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.live import HANGS_AFTER_S
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
@@ -24,6 +26,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """A tab; `page.faults` lists console errors (policy violations are such) and requests to other hosts."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
+    page.set_default_timeout(HANGS_AFTER_S * 1000)
     page.faults = []  # type: ignore[attr-defined]
     page.on("console", lambda message: page.faults.append(message.text) if message.type == "error" else None)  # type: ignore[attr-defined]
     page.on("response", lambda answer: page.faults.append(answer.url) if answer.status >= 400 else None)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.browser
 def test_the_documentation_and_the_admin_work_in_a_browser(page, live_service):
     service = live_service()
     page.goto(f"{service.base}/api/docs/")
-    page.wait_for_selector(".swagger-ui .opblock", timeout=20_000)
+    page.wait_for_selector(".swagger-ui .opblock")
     assert "Aforo" in page.inner_text(".swagger-ui .info")
     page.locator(".opblock-summary").first.click()
     page.wait_for_selector(".opblock.is-open .opblock-body")

@@ -1,9 +1,7 @@
-"""Prices on PostgreSQL itself: overlaps refused by the database, a day's prices fast among 100,000 rows."""
+"""Prices on PostgreSQL itself: overlaps refused by the database, a day's prices found by an index among 100,000."""
 
 import datetime
 import json
-import statistics
-import time
 from decimal import Decimal
 
 import pytest
@@ -31,6 +29,13 @@ def row(provider, model="m", **values):
     return made
 
 
+def rows_looked_at(plan):
+    """Rows that a plan and all below it have taken up, kept or not."""
+    thrown = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Index Recheck", 0)
+    own = (plan["Actual Rows"] + thrown) * plan["Actual Loops"]
+    return own + sum(rows_looked_at(below) for below in plan.get("Plans", ()))
+
+
 def test_the_database_refuses_overlapping_periods():
     provider = Provider.objects.create(slug="acme", name="Acme")
     ApiPrice.objects.bulk_create([row(provider, effective_to=DAY(2026, 1, 1))])
@@ -40,7 +45,7 @@ def test_the_database_refuses_overlapping_periods():
     ApiPrice.objects.bulk_create([row(provider, effective_from=DAY(2026, 5, 1), channel="batch")])
 
 
-def test_a_day_of_a_model_takes_under_five_milliseconds_among_a_hundred_thousand_rows():
+def test_a_day_of_a_model_reads_few_rows_of_a_hundred_thousand():
     provider = Provider.objects.create(slug="acme", name="Acme")
     start = DAY(2020, 1, 1)
     for model in range(1000):
@@ -59,18 +64,13 @@ def test_a_day_of_a_model_takes_under_five_milliseconds_among_a_hundred_thousand
     assert ApiPrice.objects.count() == 100_000
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE catalog_apiprice")
-    # The server's own time, and the best of the whole trip: other processes share the machine's two cores.
-    trips, executions = [], []
     for number in range(50):
         query = ApiPrice.objects.filter(
             in_force_on(DAY(2024, 6, 1)), slug=f"acme-model-{number * 17}", voided_at__isnull=True
         ).select_related("provider", "price_list")
-        began = time.perf_counter()
-        found = list(query)
-        trips.append(time.perf_counter() - began)
-        assert len(found) == 4
-        plan = json.loads(query.explain(format="json", analyze=True))
-        executions.append(plan[0]["Execution Time"] / 1000)
-    assert statistics.median(executions) < 0.005, statistics.median(executions)
-    assert min(trips) < 0.005, min(trips)
+        assert len(query) == 4
+        plan = json.loads(query.explain(format="json", analyze=True, buffers=True))[0]["Plan"]
+        # A model has 100 rows; each step of the plan (index, filter, sort, join) counts them anew.
+        assert rows_looked_at(plan) <= 400, plan
+        assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= 200, plan
     assert len(price_facts("acme-model-500")["rows"]) == 100

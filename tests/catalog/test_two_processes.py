@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import services
+from tests.live import HANGS_AFTER_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,7 +49,9 @@ def environment(database_url: str, data_dir: Path) -> dict[str, str]:
 
 
 def run(env: dict[str, str], *arguments: str) -> None:
-    subprocess.run([sys.executable, *arguments], cwd=ROOT, env=env, check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=env, check=True, capture_output=True, timeout=HANGS_AFTER_S
+    )
 
 
 def edits_are_seen_by_every_process(env: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ from kombu import Connection, Exchange, Queue
 from kombu.transport.virtual import base as virtual_transport
 
 from config import file_broker
-from tests.live import ROOT
+from tests.live import HANGS_AFTER_S, ROOT
 
 QUEUE = Queue("q", Exchange("q", "direct"), "q")
 PADDING = "x" * 20_000
@@ -60,9 +60,9 @@ def test_two_writers_and_two_readers_lose_and_double_nothing(tmp_path):
     connect(tmp_path)
     readers = [run(CONSUME, tmp_path) for _ in range(2)]
     writers = [run(PUBLISH, tmp_path, first, 1500) for first in (0, 1500)]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+    assert [writer.wait(timeout=HANGS_AFTER_S) for writer in writers] == [0, 0]
     (tmp_path / "done").touch()
-    outputs = [reader.communicate(timeout=60)[0] for reader in readers]
+    outputs = [reader.communicate(timeout=HANGS_AFTER_S)[0] for reader in readers]
     assert [reader.returncode for reader in readers] == [0, 0]
     assert sorted(number for output in outputs for number in json.loads(output)) == list(range(3000))
     assert list((tmp_path / "messages").iterdir()) == []
@@ -133,7 +133,7 @@ def test_a_message_goes_through_kombu_to_a_consumer_within_the_polling_interval(
 
         monkeypatch.setattr(virtual_transport, "sleep", publish_while_the_consumer_waits)
         with consumer:
-            connection.drain_events(timeout=60)
+            connection.drain_events(timeout=HANGS_AFTER_S)
     assert received == [{"ring": True}]
     assert waits == [0.1]
 
@@ -163,7 +163,7 @@ def fdopen(*arguments):
     return real(*arguments)
 os.fdopen = fdopen
 """
-    assert run(killed_at_the_fourth + PUBLISH, tmp_path, 0, 10).wait(timeout=30) == -9
+    assert run(killed_at_the_fourth + PUBLISH, tmp_path, 0, 10).wait(timeout=HANGS_AFTER_S) == -9
     channel = connect(tmp_path).channel()
     assert [channel._get("q")["number"] for _ in range(3)] == [0, 1, 2]
     with pytest.raises(Empty):

@@ -8,6 +8,8 @@ import urllib.request
 
 import pytest
 
+from tests.live import HANGS_AFTER_S
+
 
 def ready(service) -> bool:
     try:
@@ -20,7 +22,7 @@ def answer_in_chunks(service, parts: list[bytes]) -> dict:
     """What the service says to a body of no stated length; urllib sends what it cannot measure in chunks."""
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(service.base + "/api/v1/estimates/tokens/", iter(parts), headers)
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=HANGS_AFTER_S) as answer:
         return json.load(answer)
 
 
@@ -29,8 +31,8 @@ def survives_kills_and_stops_cleanly(service) -> None:
     assert ready(service)
     for name in ("worker", "web"):
         killed = service.kill(name)
-        service.wait_for(lambda name=name, killed=killed: service.pid_of(name) != killed, 10)
-        service.wait_for(lambda: ready(service), 30)
+        service.wait_for(lambda name=name, killed=killed: service.pid_of(name) != killed)
+        service.wait_for(lambda: ready(service))
     last = service.pid_of("worker")
     assert service.stop(signal.SIGINT) == 0
     with pytest.raises(ProcessLookupError):
@@ -45,7 +47,7 @@ def test_make_run_on_embedded_defaults(live_service, tmp_path):
     token = service.token
     assert answer_in_chunks(service, [b'{"words"', b": 900}"])["tokens"] == 1200
     call = service.text().split("A first answer:")[1].split("Ctrl-C")[0]
-    answer = subprocess.run(["bash", "-c", call], capture_output=True, text=True, timeout=60).stdout
+    answer = subprocess.run(["bash", "-c", call], capture_output=True, text=True, timeout=HANGS_AFTER_S).stdout
     assert json.loads(answer)["feasible"] is True
     survives_kills_and_stops_cleanly(service)
     again = live_service()

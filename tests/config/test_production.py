@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.live import ROOT
+from tests.live import HANGS_AFTER_S, ROOT
 
 GOOD = {
     "DJANGO_SETTINGS_MODULE": "config.settings.prod",
@@ -21,7 +21,12 @@ def manage(*arguments, **changes):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AFORO_", "DJANGO_", "DATABASE_"))}
     environment = {k: v for k, v in (kept | GOOD | changes).items() if v is not None}
     return subprocess.run(
-        [sys.executable, "manage.py", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=HANGS_AFTER_S,
     )
 
 
@@ -60,7 +65,7 @@ def test_the_web_process_runs_the_checks_too():
         env=kept | GOOD | {"AFORO_TEST_PAUSE_AFTER_CHUNK": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS_AFTER_S,
     )
     assert done.returncode != 0
     assert "aforo.E001" in done.stderr

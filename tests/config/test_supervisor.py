@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from config.supervisor.children import backoff_s
-from tests.live import ROOT, embedded_environment, free_port
+from tests.live import HANGS_AFTER_S, ROOT, embedded_environment, free_port
 
 DRIVER = """
     import sys
@@ -31,10 +31,10 @@ DRIVER = """
     supervisor.stop()
     sys.exit(0 if alive else 1)
 """
-PATIENT = "import os,time,pathlib; pathlib.Path(f'started-{os.getpid()}').touch(); time.sleep(60)"
+PATIENT = "import os,time,pathlib; pathlib.Path(f'started-{os.getpid()}').touch(); time.sleep(3600)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + PATIENT
 WITH_GRANDCHILD = (
-    "import subprocess,sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); " + PATIENT
+    "import subprocess,sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)']); " + PATIENT
 )
 
 
@@ -59,14 +59,14 @@ def drive(tmp_path):
 
 
 def wait_for_start(folder: Path, number: int) -> list[int]:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANGS_AFTER_S
     while len(found := sorted(folder.glob("started-*"), key=lambda p: p.stat().st_mtime_ns)) < number:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return [int(path.name.removeprefix("started-")) for path in found]
 
 
-def gone(pid: int, within_s: float = 20.0) -> bool:
+def gone(pid: int, within_s: float = HANGS_AFTER_S) -> bool:
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         try:
@@ -85,7 +85,7 @@ def test_a_killed_child_is_started_again(drive, tmp_path):
     os.kill(first, signal.SIGKILL)
     second = wait_for_start(tmp_path, 2)[1]
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=HANGS_AFTER_S)
     assert process.returncode == 0
     assert "died (signal SIGKILL); starting it again in 0.5 s" in output
     assert gone(second)
@@ -96,7 +96,7 @@ def test_one_signal_stops_everything_cleanly(drive, tmp_path, how):
     process = drive(PATIENT)
     (child,) = wait_for_start(tmp_path, 1)
     process.send_signal(how)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=HANGS_AFTER_S) == 0
     assert gone(child)
 
 
@@ -105,18 +105,22 @@ def test_a_child_that_ignores_the_request_is_killed_after_the_grace(drive, tmp_p
     (child,) = wait_for_start(tmp_path, 1)
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=HANGS_AFTER_S) == 0
     assert time.monotonic() - began > 1.5
     assert gone(child)
 
 
 def test_a_second_signal_does_not_wait_for_the_grace(drive, tmp_path):
-    process = drive(STUBBORN, stop_within_s=60)
+    process = drive(STUBBORN, stop_within_s=10 * HANGS_AFTER_S)
     wait_for_start(tmp_path, 1)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.4)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 0  # half the grace
+    # On a busy machine two signals may arrive as one.
+    deadline = time.monotonic() + HANGS_AFTER_S
+    while process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.4)
+        process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
 
 
 def test_what_a_dead_child_left_behind_is_ended(drive, tmp_path):
@@ -129,7 +133,7 @@ def test_what_a_dead_child_left_behind_is_ended(drive, tmp_path):
 
 def test_a_child_that_always_dies_ends_the_run_with_an_error(drive):
     process = drive("raise SystemExit(7)")
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=HANGS_AFTER_S)
     assert process.returncode == 1
     assert "died 3 times in a row (exit code 7); giving up" in output
 
@@ -192,13 +196,13 @@ def test_a_stop_while_preparing_ends_it_without_a_traceback(tmp_path, how):
     assert "preparing" in process.stdout.readline()
     (child,) = map(int, wait_for_child(process.pid).split())
     process.send_signal(how)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=HANGS_AFTER_S)
     assert (process.returncode, output) == (0, "aforo: stopped\n")
     assert gone(child)
 
 
 def wait_for_child(pid: int) -> str:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANGS_AFTER_S
     while not (found := Path(f"/proc/{pid}/task/{pid}/children").read_text()):
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.live import LiveService
+from tests.live import HANGS_AFTER_S, LiveService
 
 SWEEP: dict[str, Any] = {
     "models": ["llama-3.1-8b"],
@@ -27,7 +27,9 @@ def order(service: LiveService, name: str = "live", **changes: Any) -> str:
     return f"/api/v1/reports/{answer['report']}/versions/1/"
 
 
-def wait_done(service: LiveService, path: str, within_s: float = 60.0, every_s: float = 0.05) -> dict[str, Any]:
+def wait_done(
+    service: LiveService, path: str, within_s: float = HANGS_AFTER_S, every_s: float = 0.05
+) -> dict[str, Any]:
     """The version once it is neither queued nor running."""
     deadline = time.monotonic() + within_s
     while True:

@@ -11,6 +11,7 @@ from django.db import connection
 from estimator.engine.version import ESTIMATOR_VERSION
 from reports.models import IdempotencyKey, Report, ReportVersion
 from reports.services import idempotency, versions
+from tests.live import HANGS_AFTER_S
 
 pytestmark = pytest.mark.services
 
@@ -22,7 +23,7 @@ def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
 
     def run(place: int) -> None:
         try:
-            start.wait(10)
+            start.wait(HANGS_AFTER_S)
             answers[place] = calls[place]()
         finally:
             connection.close()
@@ -31,7 +32,7 @@ def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(HANGS_AFTER_S)
     return answers
 
 

@@ -18,10 +18,10 @@ MOMENTS = ["0", "2", "4", "part:2", "final"]
 def killed_at(service: LiveService, moment: str) -> dict[str, Any]:
     path = order(service)
     mark = Path(service.environment["AFORO_DATA_DIR"]) / "artifacts" / "paused"
-    service.wait_for(mark.exists, 60)
+    service.wait_for(mark.exists)
     assert mark.read_text() == moment
     kill_worker(service)
-    return wait_done(service, path, 90)
+    return wait_done(service, path)
 
 
 def check(service: LiveService, killed: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ def test_a_graceful_stop_gives_the_attempt_back(live_service):
     service = live_service(**SETTINGS, AFORO_TEST_PAUSE_AFTER_CHUNK="part:2")
     order(service)
     data = Path(service.environment["AFORO_DATA_DIR"])
-    service.wait_for((data / "artifacts" / "paused").exists, 60)
+    service.wait_for((data / "artifacts" / "paused").exists)
     service.stop()
     with closing(sqlite3.connect(data / "aforo.sqlite3")) as database:
         chunks = database.execute('SELECT state, attempts FROM reports_reportchunk ORDER BY "index"').fetchall()

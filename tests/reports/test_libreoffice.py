@@ -12,6 +12,7 @@ from estimator.estimates.sweep.columns import COLUMNS
 from reports.artifacts import build
 from reports.storage import get_storage
 from reports.work import worker
+from tests.live import HANGS_AFTER_S
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
@@ -39,7 +40,9 @@ def test_the_workbook_opens_and_holds_the_rows(soffice, ana, make_report, tmp_pa
     # The third sheet as CSV, unformatted values: token 9 names the sheet, token 8 asks for values as they are.
     rows_sheet = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,3"
     command = [soffice, "--headless", f"-env:UserInstallation=file://{tmp_path}/profile", "--convert-to", rows_sheet]
-    done = subprocess.run([*command, "--outdir", str(tmp_path), str(book)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [*command, "--outdir", str(tmp_path), str(book)], capture_output=True, text=True, timeout=HANGS_AFTER_S
+    )
     assert done.returncode == 0, done.stderr
     assert "repair" not in (done.stdout + done.stderr).lower()
     sheets = list(tmp_path.glob("report*Rows.csv"))

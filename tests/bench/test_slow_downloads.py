@@ -53,7 +53,7 @@ def web_rss_mib(service: LiveService) -> float:
     return total / 1024
 
 
-@pytest.mark.long
+@pytest.mark.bench
 @pytest.mark.timeout(900)
 def test_twenty_slow_downloads_leave_the_estimates_quick_and_the_memory_flat(live_service: Any) -> None:
     service = live_service()
