@@ -13,6 +13,7 @@ from estimator.question.workload import Lora, Power, Speculative, Targets, Workl
 DEFAULT_ENGINE = "vllm"
 
 Degree = Annotated[int, Field(ge=1, le=4096), WHOLE]
+MtpLayers = Annotated[int, Field(ge=0, le=64), WHOLE]
 
 
 class Parallelism(RequestBody):
@@ -38,11 +39,11 @@ class Precision(RequestBody):
             "where its config states a quantisation, else bf16."
         ),
     )
-    kv_cache: CacheFormatName = Field(
-        default="bf16",
+    kv_cache: CacheFormatName | None = Field(
+        default=None,
         description=(
-            "Format of the KV cache, whatever the weights are stored in; q8_0 to q4_0 are llama.cpp's blocks of 32 "
-            "elements with their scale (q8_0: 34 bytes), the others count no scales."
+            "Format of the KV cache, bf16 when not given, whatever the weights are stored in; q8_0 to q4_0 are "
+            "llama.cpp's blocks of 32 elements with their scale (q8_0: 34 bytes), the others count no scales."
         ),
     )
     attention_weights: WeightFormatName | None = Field(
@@ -94,7 +95,5 @@ class PlanRequest(RequestBody):
     slo: Targets | None = Field(default=None, description="Targets of a request.")
     speculative: Speculative | None = Field(default=None, description="Speculative decoding; off when left out.")
     lora: Lora | None = Field(default=None, description="Adapters; none when left out.")
-    mtp_layers_loaded: Annotated[int, Field(ge=0, le=64), WHOLE] = Field(
-        default=0, description="Multi-token prediction layers held in memory, count."
-    )
+    mtp_layers_loaded: MtpLayers = Field(default=0, description="Multi-token prediction layers held in memory, count.")
     power: Power | None = Field(default=None, description="Price of electricity; not counted when left out.")

@@ -19,6 +19,8 @@ from estimator.question.fields import (
     Share,
 )
 
+Arrivals = Annotated[float, Field(ge=SMALLEST, le=1e6)]
+
 
 class Workload(RequestBody):
     """Lengths and load. closed_loop, static_batch and decode_step take a concurrency, open_loop a rate."""
@@ -45,9 +47,7 @@ class Workload(RequestBody):
         ),
     )
     concurrency: Count | None = Field(default=None, description="Requests in flight, count; 1 when not given.")
-    requests_per_s: Annotated[float, Field(ge=SMALLEST, le=1e6)] | None = Field(
-        default=None, description="Arrivals of an open loop, requests/s."
-    )
+    requests_per_s: Arrivals | None = Field(default=None, description="Arrivals of an open loop, requests/s.")
     burstiness_cv: Annotated[float, Field(ge=0, le=100)] = Field(
         default=1.0, description="Coefficient of variation of the times between arrivals; 1 is Poisson, 0 regular."
     )
@@ -57,6 +57,15 @@ class Workload(RequestBody):
     batch_sizes: Annotated[list[Count], Field(max_length=1000)] | None = Field(
         default=None, description="Batch sizes to answer with one row each, at most 1,000."
     )
+
+    def resolved(self) -> "ResolvedWorkload":
+        """The workload with nothing left open: a decode step without lengths has those of its context."""
+        values = {name: getattr(self, name) for name in ResolvedWorkload.model_fields}
+        prompt = self.context_tokens if self.input_tokens is None else self.input_tokens
+        answer = 1.0 if self.output_tokens is None else self.output_tokens
+        values |= {"input_tokens": prompt or 0.0, "output_tokens": answer}
+        values |= {"concurrency": self.concurrency or 1, "batch_sizes": self.batch_sizes or []}
+        return ResolvedWorkload.model_construct(**values)
 
 
 class ResolvedWorkload(Workload):

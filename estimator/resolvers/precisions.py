@@ -31,7 +31,8 @@ def resolve_precision(asked: question.Precision, architecture: Architecture) -> 
     A model known by its config alone has files of its own only if the config states their quantisation.
     """
     weights = asked.weights or own_weight_format(architecture) or Precision().weights
-    return Precision(**(dict(asked) | {"weights": weights}))
+    kv_cache = asked.kv_cache or Precision().kv_cache
+    return Precision(**(dict(asked) | {"weights": weights, "kv_cache": kv_cache}))
 
 
 def precision_assumptions(asked: question.Precision, precision: Precision, architecture: Architecture) -> list[str]:

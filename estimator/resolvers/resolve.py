@@ -62,7 +62,7 @@ def _assemble(
     with found.part():
         _check_mtp(asked, model)
     with found.part():
-        speculative = _speculative(asked.speculative, assumptions)
+        speculative = resolve_speculative(asked.speculative, assumptions)
     if asked.workload is not None:
         with found.part():
             workload = resolve_workload(
@@ -84,7 +84,7 @@ def _assemble(
         workload=workload,
         slo=asked.slo,
         speculative=speculative,
-        draft_model=_draft_model(speculative, facts),
+        draft_model=resolve_draft(speculative, facts),
         lora=Lora(**dict(asked.lora)) if asked.lora else None,
         mtp_layers_loaded=asked.mtp_layers_loaded,
         power=asked.power,
@@ -136,7 +136,12 @@ def _check_mtp(asked: PlanRequest, model: ResolvedModel) -> None:
         found.raise_if_any()
 
 
-def _speculative(given: Speculative | None, assumptions: list[str]) -> Speculative | None:
+def resolve_speculative(given: Speculative | None, assumptions: list[str]) -> Speculative | None:
+    """Speculation with the cost of its draft, 0 where none is stated, which is added to the assumptions.
+
+    Raises:
+        ResolutionError: a cost and a model that has one.
+    """
     if given is None:
         return None
     if given.draft_cost_ratio is not None and given.draft_model is not None:
@@ -150,7 +155,8 @@ def _speculative(given: Speculative | None, assumptions: list[str]) -> Speculati
     return given
 
 
-def _draft_model(speculative: Speculative | None, facts: Facts) -> ResolvedModel | None:
+def resolve_draft(speculative: Speculative | None, facts: Facts) -> ResolvedModel | None:
+    """The model that drafts, None where none does."""
     if speculative is None or speculative.draft_model is None:
         return None
     return resolve_model(speculative.draft_model, facts, ("speculative", "draft_model"))

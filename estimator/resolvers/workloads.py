@@ -25,33 +25,24 @@ def resolve_workload(
         ResolutionError: every field that is missing or contradicts the mode.
     """
     found = Collector()
-    _check_lengths(asked, found)
+    check_lengths(asked, found, _PATH)
     _check_load(asked, found)
     found.raise_if_any()
     if asked.concurrency is None and not asked.batch_sizes and asked.mode in _NEEDS_CONCURRENCY:
         assumptions.append(_("Concurrency not given: 1."))
     _check_window(asked, context_window_tokens, warnings)
-    lengths = {
-        "input_tokens": _first(asked.input_tokens, asked.context_tokens),
-        "output_tokens": _first(asked.output_tokens, 1),
-    }
-    load = {"concurrency": asked.concurrency or 1, "batch_sizes": asked.batch_sizes or []}
-    return ResolvedWorkload.model_construct(**(dict(asked) | lengths | load))
+    return asked.resolved()
 
 
-def _first(*lengths: float | None) -> float:
-    """The first length that is given, tokens."""
-    return next((length for length in lengths if length is not None), 0)
-
-
-def _check_lengths(asked: Workload, found: Collector) -> None:
+def check_lengths(asked: Workload, found: Collector, path: tuple[str | int, ...]) -> None:
+    """Notes lengths that a mode needs and that are not given, and a question of nothing."""
     if asked.mode is WorkloadMode.DECODE_STEP and asked.context_tokens is not None:
         return
     for name in ("input_tokens", "output_tokens"):
         if getattr(asked, name) is None:
-            found.add((*_PATH, name), "required", _("This field is required in mode %(mode)s.") % {"mode": asked.mode})
+            found.add((*path, name), "required", _("This field is required in mode %(mode)s.") % {"mode": asked.mode})
     if asked.input_tokens == 0 and asked.output_tokens == 0 and not asked.context_tokens:
-        found.add(_PATH, "invalid", _("There is nothing to do: prompt and answer are both of 0 tokens."))
+        found.add(path, "invalid", _("There is nothing to do: prompt and answer are both of 0 tokens."))
 
 
 def _check_load(asked: Workload, found: Collector) -> None:

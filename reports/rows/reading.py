@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from estimator.estimates.sweep.columns import COLUMN_BY_NAME, COLUMNS, ColumnKind
+from estimator.estimates.sweep.columns import COLUMN_BY_NAME, COLUMNS, MEAN_COLUMNS, ColumnKind
 from reports.rows import tables
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
@@ -115,6 +115,8 @@ def parse_value(column: str, text: str) -> Any:
     if not _NUMBER.fullmatch(text):
         _refuse(text)
     if kind is ColumnKind.INTEGER:
+        if column in MEAN_COLUMNS and not text.lstrip("-").isdigit():
+            return float(text)
         return int(text) if abs(int(text)) < 2**63 else _refuse(text)
     if kind is ColumnKind.MONEY:
         amount = Decimal(text)

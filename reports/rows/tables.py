@@ -16,7 +16,15 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from estimator.estimates.sweep.columns import COLUMN_BY_NAME, COLUMNS, Column, ColumnKind, Rows, TextValues
+from estimator.estimates.sweep.columns import (
+    COLUMN_BY_NAME,
+    COLUMNS,
+    MEAN_COLUMNS,
+    Column,
+    ColumnKind,
+    Rows,
+    TextValues,
+)
 from reports import canonical, conf
 
 _CODE = "__code"
@@ -60,12 +68,15 @@ def connect(threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.close()
 
 
-def select_of(column: Column, table: str = "") -> str:
-    """The SELECT item that turns a registered numpy column into its stored type."""
+def select_of(column: Column, table: str = "", *, fractions: bool = False) -> str:
+    """The SELECT item that turns a registered numpy column into its stored type.
+
+    `fractions`: a mean of whole numbers, such as a length of 921.6 tokens, is stored as it is.
+    """
     name, given = f'"{column.name}"', f'{table}"{column.name}"'
     if column.kind is ColumnKind.TEXT:
         return f'list_extract($"{column.name}", {table}"{column.name}{_CODE}" + 1) AS {name}'
-    if column.kind is ColumnKind.INTEGER:
+    if column.kind is ColumnKind.INTEGER and not fractions:
         return f"CAST({given} AS BIGINT) AS {name}"
     if column.kind is ColumnKind.BOOLEAN:
         return f"CASE {given} WHEN 1 THEN true WHEN 0 THEN false END AS {name}"
@@ -91,7 +102,8 @@ def arrays_of(rows: Rows, names: Iterable[str]) -> tuple[dict[str, NDArray[Any]]
 def write_rows(rows: Rows, path: Path) -> None:
     """Write rows given as numpy columns to one Parquet file; text by its labels, NaN as null."""
     arrays, labels = arrays_of(rows, (column.name for column in COLUMNS))
-    select = ", ".join(select_of(column) for column in COLUMNS)
+    fractional = {name for name in MEAN_COLUMNS if arrays[name].dtype.kind == "f"}
+    select = ", ".join(select_of(column, fractions=column.name in fractional) for column in COLUMNS)
     with connect() as connection:
         connection.register("chunk", arrays)
         connection.execute(
@@ -148,12 +160,14 @@ def read_text(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> T
 def content_sha256(path: Path, inputs: Any, snapshot: Any) -> str:
     """sha256 over canonical inputs and snapshot and the rows as column buffers, little-endian, in column order.
 
-    It depends on neither the writer of the Parquet file nor on how the rows were cut into chunks.
+    Columns that a file of an older release lacks are left out. It depends on neither the writer of the Parquet file nor
+    on how the rows were cut into chunks.
     """
     digest = hashlib.sha256()
     digest.update(canonical.dumps({"inputs": inputs, "snapshot": snapshot}))
     with connect(threads=2) as connection:
-        for column in COLUMNS:
+        absent = _missing(path)
+        for column in (column for column in COLUMNS if column.name not in absent):
             digest.update(f"\n{column.name}:{column.kind}\n".encode())
             if column.kind is ColumnKind.TEXT:
                 text = read_text(connection, path, column.name)

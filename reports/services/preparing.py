@@ -5,11 +5,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.options import OPEN_PERCENTILE
+from estimator.engine.specs import WorkloadMode
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.sweep import compute as sweeps
 from estimator.estimates.sweep.axes import Axes, warnings_of
 from estimator.estimates.sweep.entries import label_of
+from estimator.question.sweep import Sweep, stored_targets
+from estimator.question.workload import Targets
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.live import current_facts
@@ -65,7 +67,7 @@ def prepare_recost(parent: ReportVersion, pricing: Any) -> Prepared:
 
 def _prices(sweep: Mapping[str, Any], pricing: Any, facts: Facts) -> dict[str, Any]:
     try:
-        return prices_of([label_of(entry) for entry in sweep["gpus"]], pricing, facts)
+        return prices_of([label_of(entry) for entry in Sweep.stored(sweep).gpus], pricing, facts)
     except ResolutionError as error:
         raise _below(error, "pricing") from None
 
@@ -105,7 +107,7 @@ def _assumptions(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list
         _("Cost: the whole price of the GPUs on output tokens, at full load."),
     ]
     listed += _load_assumptions(inputs)
-    missing = sorted({label_of(entry) for entry in inputs["sweep"]["gpus"]} - set(snapshot["prices"]))
+    missing = sorted(set(map(label_of, Sweep.stored(inputs["sweep"]).gpus)) - set(snapshot["prices"]))
     if missing:
         listed.append(_("No price for %(gpus)s: cost is null there.") % {"gpus": ", ".join(missing)})
     for slug, price in sorted(snapshot["prices"].items()):
@@ -123,18 +125,18 @@ def _assumptions(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list
 
 def _load_assumptions(inputs: Mapping[str, Any]) -> list[str]:
     """What modes that set their own load count with."""
-    modes = {workload["mode"] for workload in inputs["sweep"]["workloads"]}
+    modes = {workload.mode for workload in Sweep.stored(inputs["sweep"]).workloads}
     listed = []
-    if "open_loop" in modes:
-        percentile = (inputs.get("slo") or {}).get("percentile") or OPEN_PERCENTILE
+    if WorkloadMode.OPEN_LOOP in modes:
+        slo = stored_targets(inputs.get("slo")) or Targets()
         listed.append(
             _(
                 "Open loop: cost and tokens/s are those of the arrivals, not of a full replica; TTFT and end-to-end "
                 "time are held against the targets at the %(percentile)sth percentile; memory is that of the mean "
                 "number of requests in flight."
             )
-            % {"percentile": percentile}
+            % {"percentile": slo.percentile_in(WorkloadMode.OPEN_LOOP)}
         )
-    if "offline" in modes:
+    if WorkloadMode.OFFLINE in modes:
         listed.append(_("Offline: as many sequences as fit run at once; there is no time to the first token."))
     return listed

@@ -32,7 +32,7 @@ def complete(ana, settings, monkeypatch) -> ReportVersion:
     settings.AFORO_SWEEP_CHUNK_ROWS = 30
     monkeypatch.setattr("estimator.estimates.sweep.compute.load", fake_sweep.load)
     worker.forget_plans()
-    asked = schemas.plain(schemas.SweepRequest.model_validate_json(orjson.dumps(examples.SWEEP)))
+    asked = schemas.plain(schemas.Sweep.model_validate_json(orjson.dumps(examples.SWEEP)))
     inputs = {"rows": 96, "slo": {"ttft_s": 1.0}, "sweep": asked}
     snapshot = {"prices": fake_sweep.PRICES, "catalog_revision": 3}
     prepared = versions.Prepared(inputs=inputs, snapshot=snapshot, total_rows=96, estimator_version=ESTIMATOR_VERSION)

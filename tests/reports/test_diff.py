@@ -166,7 +166,7 @@ def test_inputs_of_another_release_are_compared_without_amounts(api, ana, make_r
     version = make_report(ana)
     edit_gpu(memory_bandwidth_bytes_per_s=3.0e12)
     new = rebuilt(api, ana, version)
-    version.inputs["sweep"].pop("engines")
+    version.inputs["sweep"].pop("models")
     difference = diff.compare(version, new)
     assert difference["amounts"]["given"] is False
     assert difference["catalog"]

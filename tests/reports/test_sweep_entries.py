@@ -34,7 +34,7 @@ SWEEP = {
 
 
 def faults(**changes):
-    body = schemas.SweepRequest.model_validate_json(orjson.dumps(SWEEP | changes))
+    body = schemas.Sweep.model_validate_json(orjson.dumps(SWEEP | changes))
     with pytest.raises(ResolutionError) as caught:
         prepare(sweep=schemas.plain(body), slo=None, pricing=None)
     return {("/".join(map(str, issue.path)), issue.code) for issue in caught.value.issues}
@@ -160,7 +160,7 @@ def test_labels_lead_back_to_the_rows_of_the_catalog():
 
 
 def test_warnings_of_the_estimates_stand_in_the_report():
-    body = schemas.SweepRequest.model_validate_json(
+    body = schemas.Sweep.model_validate_json(
         orjson.dumps(SWEEP | {"gpus": ["a100-sxm4-80gb"], "precisions": [{"weights": "fp8"}]})
     )
     prepared = prepare(sweep=schemas.plain(body), slo=None, pricing=None)

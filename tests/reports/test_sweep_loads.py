@@ -5,7 +5,8 @@ import orjson
 import pytest
 
 from estimator.estimates.sweep import compute as sweeps
-from estimator.estimates.sweep.loads import loads_of, workload_of
+from estimator.estimates.sweep.loads import loads_of
+from estimator.question.sweep import SweptWorkload
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from reports.api import schemas
@@ -34,12 +35,12 @@ SLO = {"ttft_s": 0.5, "e2e_s": 20.0, "percentile": 99}
 
 
 def definition(**changes):
-    return schemas.plain(schemas.SweepRequest.model_validate_json(orjson.dumps(BASE | changes)))
+    return schemas.plain(schemas.Sweep.model_validate_json(orjson.dumps(BASE | changes)))
 
 
 def sweep_of(slo=None, **changes):
     given = definition(**changes)
-    targets = schemas.plain(schemas.SloRequest.model_validate_json(orjson.dumps(slo))) if slo else None
+    targets = schemas.plain(schemas.Targets.model_validate_json(orjson.dumps(slo))) if slo else None
     snapshot = orjson.loads(orjson.dumps(sweeps.snapshot_of(given, current_facts())))
     return sweeps.load({"sweep": given, "slo": targets}, snapshot)
 
@@ -69,7 +70,7 @@ def test_rates_batches_and_single_rows_stand_in_the_order_of_their_workloads(swe
 def test_every_row_equals_the_answer_to_its_request(api, ana, sweep):
     rows = sweep.rows(0, sweep.total_rows)
     columns = {name: values(rows, name) for name in rows}
-    by_label = {workload_of(given).label: given for given in WORKLOADS}
+    by_label = {SweptWorkload.model_validate(given, strict=False).label: given for given in WORKLOADS}
     said, verdicts = 0, set()
     for number in range(sweep.total_rows):
         row = {name: column[number] for name, column in columns.items()}
@@ -173,7 +174,7 @@ def test_a_wait_that_hangs_on_settings_nobody_gave_is_not_said(loaded_catalog):
     for taken in ({"precisions": [{"weights": "fp8"}]}, {"memory": {"max_num_seqs": 1_000_000}}):
         row = sweep_of(**crowd | taken).rows(0, 1)
         assert values(row, "ttft_s_mid") == [None]
-        assert "assumed" in values(row, "reason")[0]
+        assert "not both given" in values(row, "reason")[0]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_a_wait_that_hangs_on_settings_nobody_gave_is_not_said(loaded_catalog):
             {("sweep/workloads/0/requests_per_s", "required")},
         ),
         (
-            {"workloads": [LENGTHS | {"requests_per_s": [1.0], "burstiness_cv": 1.0}], "batch_sizes": [1]},
+            {"workloads": [LENGTHS | {"requests_per_s": [1.0], "burstiness_cv": 2.0}], "batch_sizes": [1]},
             {
                 ("sweep/workloads/0/requests_per_s", "not_supported"),
                 ("sweep/workloads/0/burstiness_cv", "not_supported"),
@@ -200,4 +201,4 @@ def test_a_load_that_a_mode_lacks_or_does_not_take_is_named(changes, expected):
 
 def test_equal_rates_are_one_row():
     given = LENGTHS | {"mode": "open_loop", "requests_per_s": [2, 1.0, 2.0]}
-    assert loads_of(workload_of(given), ()).rate.tolist() == [1.0, 2.0]
+    assert loads_of(SweptWorkload.model_validate(given, strict=False), ()).rate.tolist() == [1.0, 2.0]

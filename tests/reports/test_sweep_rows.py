@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def sweep_of(**changes):
-    body = schemas.SweepRequest.model_validate_json(orjson.dumps(examples.SWEEP | changes))
+    body = schemas.Sweep.model_validate_json(orjson.dumps(examples.SWEEP | changes))
     definition = schemas.plain(body)
     snapshot = orjson.loads(orjson.dumps(sweeps.snapshot_of(definition, current_facts())))
     return sweeps.load({"sweep": definition, "slo": None}, snapshot)
@@ -166,7 +166,8 @@ def test_no_column_holds_infinity(grid_rows):
     ],
 )
 def test_batch_sizes(given, expected):
-    assert sweeps.batch_sizes_of(given) == expected
+    asked = schemas.Sweep.stored(examples.SWEEP | {"batch_sizes": given}).batch_sizes
+    assert sweeps.batch_sizes_of(asked) == expected
 
 
 def test_money_is_rounded_to_nine_digits_half_to_even():

@@ -19,11 +19,8 @@ Columns of `Sweep.evaluate` (float64 unless said otherwise, NaN where a figure i
 """
 
 from estimator.engine.serving.queue_table import PERCENTILES
+from estimator.figures.speed import CEILING_COLUMNS, EXPECTED_COLUMNS
 
-_TIMES = ("ttft_s", "tpot_s", "e2e_s")
-_RATES = ("tokens_per_s_per_user", "tokens_per_s_total", "tokens_per_s_per_gpu", "requests_per_s")
-EXPECTED_COLUMNS = tuple(f"{name}_{side}" for name in (*_TIMES, *_RATES) for side in ("low", "mid", "high"))
-CEILING_COLUMNS = tuple(f"{name}_ceiling" for name in (*_TIMES, *_RATES))
 GAP_COLUMNS = tuple(
     f"{name}_{side}" for name in ("tpot_s", "tokens_per_s_per_user") for side in ("low", "mid", "high", "ceiling")
 )

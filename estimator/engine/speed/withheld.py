@@ -8,13 +8,12 @@ from estimator.engine.codes import Reason
 from estimator.engine.serving.steady_state import Load, has_gaps
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.columns import (
-    CEILING_COLUMNS,
-    EXPECTED_COLUMNS,
     GAP_COLUMNS,
     OPEN_COLUMNS,
     STATE_COLUMNS,
 )
 from estimator.engine.speed.figures import Columns
+from estimator.figures.speed import CEILING_COLUMNS, EXPECTED_COLUMNS
 
 
 def withhold(

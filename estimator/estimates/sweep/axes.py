@@ -9,19 +9,20 @@ from numpy.typing import NDArray
 
 from estimator.engine.errors import EngineError, InvalidInputError, UnknownArchitectureError
 from estimator.engine.options import Lora
-from estimator.engine.specs import Parallelism, Precision
+from estimator.engine.specs import Parallelism
+from estimator.engine.specs import Precision as EnginePrecision
 from estimator.estimates.sweep.entries import (
-    Entry,
-    SweepEngine,
-    gpu_asked,
+    ServedEngine,
     label_of,
-    model_asked,
     name_faults,
     refuse_twice,
     resolve_sweep_engine,
 )
-from estimator.estimates.sweep.loads import SweepWorkload, check_window, load_faults, workload_of
-from estimator.question import plan as question
+from estimator.estimates.sweep.loads import check_window, load_faults
+from estimator.question.gpu import GpuFigures
+from estimator.question.plan import Precision
+from estimator.question.sweep import Sweep, SweptWorkload
+from estimator.question.workload import ResolvedWorkload, Speculative
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import resolve_gpu
 from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode, ResolutionError
@@ -35,10 +36,12 @@ from estimator.resolvers.precisions import (
     resolve_precision,
     stored_format_warnings,
 )
+from estimator.resolvers.resolve import resolve_draft, resolve_speculative
 
 Path = tuple[str | int, ...]
 Reasons = NDArray[np.int32]
 _IDEAL = "ideal"
+DEFAULT_CACHE = EnginePrecision().kv_cache
 # The axes in row order, each with the column of its labels.
 COLUMN_OF_AXIS = {
     "models": "model",
@@ -48,18 +51,6 @@ COLUMN_OF_AXIS = {
     "parallelism": "parallelism",
     "workloads": "workload",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPrecision:
-    """Formats of one precision; `cache_stated`: the format of the KV cache was given, not taken for granted."""
-
-    choice: question.Precision
-    cache_stated: bool
-
-    def of(self, model: ResolvedModel) -> Precision:
-        """The formats of a model: weights left out are those of its own files."""
-        return resolve_precision(self.choice, model.architecture)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +65,15 @@ class Axes:
     models: tuple[ResolvedModel, ...]
     gpus: tuple[ResolvedGpu, ...]
     gpus_ideal: tuple[ResolvedGpu, ...]
-    engines: tuple[SweepEngine, ...]
-    precisions: tuple[SweepPrecision, ...]
+    engines: tuple[ServedEngine, ...]
+    precisions: tuple[Precision, ...]
     parallelism: tuple[Parallelism, ...]
-    workloads: tuple[SweepWorkload, ...]
+    swept: tuple[SweptWorkload, ...]
+    workloads: tuple[ResolvedWorkload, ...]
     lora: Lora | None
+    speculative: Speculative | None
+    draft_model: ResolvedModel | None
+    mtp_layers_loaded: int
     labels: Mapping[str, tuple[str, ...]]
     parallel_reason: Reasons
     precision_reason: Reasons
@@ -111,45 +106,47 @@ class Axes:
         return np.asarray(found, dtype=np.int32)
 
 
-def resolve_axes(sweep: Mapping[str, Any], facts: Facts) -> Axes:
+def resolve_axes(sweep: Sweep, facts: Facts) -> Axes:
     """The axes of a sweep given by the names of the API.
 
     Raises:
         ResolutionError: Every slug that is unknown and every entry that goes with nothing, by its place in the sweep.
         UnknownArchitectureError: A config whose model_type has no rule.
     """
-    issues = [*name_faults(sweep, facts), *load_faults(sweep["workloads"], sweep.get("batch_sizes"))]
+    issues = [*name_faults(sweep, facts), *load_faults(sweep)]
     models = [
-        _part(issues, lambda e=entry: resolve_model(model_asked(e), facts, ()), ("models", number))
-        for number, entry in enumerate(sweep["models"])
+        _part(issues, lambda e=entry: resolve_model(e, facts, ()), ("models", number))
+        for number, entry in enumerate(sweep.models)
     ]
-    shared = sweep.get("memory") or {}
     engines = [
-        _part(issues, lambda e=entry: resolve_sweep_engine(e, facts, shared), ("engines", number))
-        for number, entry in enumerate(sweep["engines"])
+        _part(issues, lambda e=entry: resolve_sweep_engine(e, facts, sweep.memory), ("engines", number))
+        for number, entry in enumerate(sweep.engines)
     ]
     kinds = {engine.profile.kind == _IDEAL for engine in engines if engine is not None}
-    gpus = _gpus(sweep["gpus"], facts, issues, ideal=False) if False in kinds else []
-    gpus_ideal = _gpus(sweep["gpus"], facts, issues, ideal=True) if True in kinds else []
+    gpus = _gpus(sweep.gpus, facts, issues, ideal=False) if False in kinds else []
+    gpus_ideal = _gpus(sweep.gpus, facts, issues, ideal=True) if True in kinds else []
+    speculative = _part(issues, lambda: resolve_speculative(sweep.speculative, []), ())
+    draft = _part(issues, lambda: resolve_draft(speculative, facts), ())
     if issues:
         raise ResolutionError(issues[:MAX_ISSUES])
     axes = _matched(sweep, models, gpus, gpus_ideal, engines)
+    axes = replace(axes, speculative=speculative, draft_model=draft)
     _refuse_useless(axes)
     refuse_twice({axis: axes.labels[column] for axis, column in COLUMN_OF_AXIS.items()})
     return axes
 
 
 def _matched(
-    sweep: Mapping[str, Any],
+    sweep: Sweep,
     models: Sequence[ResolvedModel],
     gpus: Sequence[ResolvedGpu],
     gpus_ideal: Sequence[ResolvedGpu],
-    engines: Sequence[SweepEngine],
+    engines: Sequence[ServedEngine],
 ) -> Axes:
     """The axes with what goes with what."""
-    precisions = tuple(map(_precision, sweep["precisions"]))
-    parallelism = tuple(Parallelism(**given) for given in sweep["parallelism"])
-    workloads = tuple(map(workload_of, sweep["workloads"]))
+    precisions = tuple(sweep.precisions)
+    parallelism = tuple(Parallelism(**dict(given)) for given in sweep.parallelism)
+    workloads = tuple(workload.resolved() for workload in sweep.workloads)
     some_gpus = tuple(gpus or gpus_ideal)
     reasons: list[str] = []
     axes = Axes(
@@ -159,22 +156,24 @@ def _matched(
         engines=tuple(engines),
         precisions=precisions,
         parallelism=parallelism,
+        swept=tuple(sweep.workloads),
         workloads=workloads,
-        lora=Lora(**sweep["lora"]) if sweep.get("lora") else None,
+        lora=Lora(**dict(sweep.lora)) if sweep.lora else None,
+        speculative=None,
+        draft_model=None,
+        mtp_layers_loaded=sweep.mtp_layers_loaded,
         labels={
-            "model": tuple(map(label_of, sweep["models"])),
-            "gpu": tuple(map(label_of, sweep["gpus"])),
+            "model": tuple(map(label_of, sweep.models)),
+            "gpu": tuple(map(label_of, sweep.gpus)),
             "engine": tuple(engine.label for engine in engines),
             "precision": tuple(precision_label(precision, models) for precision in precisions),
             "parallelism": tuple(f"tp{p.tp}-pp{p.pp}-ep{p.ep}-dp{p.dp}" for p in parallelism),
-            "workload": tuple(workload.label for workload in workloads),
+            "workload": tuple(workload.label for workload in sweep.workloads),
         },
         parallel_reason=_matrix(reasons, models, parallelism, lambda m, p: check_parallelism(p, m.architecture)),
-        precision_reason=_matrix(
-            reasons, some_gpus, precisions, lambda g, p: check_activations(p.choice.activations, g)
-        ),
+        precision_reason=_matrix(reasons, some_gpus, precisions, lambda g, p: check_activations(p.activations, g)),
         cache_reason=_matrix(
-            reasons, engines, precisions, lambda e, p: check_cache_format(p.choice.kv_cache, e.profile)
+            reasons, engines, precisions, lambda e, p: check_cache_format(p.kv_cache or DEFAULT_CACHE, e.profile)
         ),
         window_reason=_matrix(reasons, models, workloads, check_window),
     )
@@ -187,12 +186,14 @@ def warnings_of(axes: Axes) -> Iterator[str]:
     for model in axes.models:
         told |= dict.fromkeys(model.architecture.warnings)
         for precision in axes.precisions:
-            told |= dict.fromkeys(stored_format_warnings(precision.of(model), model))
+            told |= dict.fromkeys(stored_format_warnings(resolve_precision(precision, model.architecture), model))
     for place, gpu in enumerate(axes.gpus):
         for number, precision in enumerate(axes.precisions):
             if axes.precision_reason[place, number] < 0:
                 told |= dict.fromkeys(
-                    text for model in axes.models for text in check_precision(precision.of(model), gpu)
+                    text
+                    for model in axes.models
+                    for text in check_precision(resolve_precision(precision, model.architecture), gpu)
                 )
         for parallel in axes.parallelism:
             if spans := scale_up_warning(parallel, gpu):
@@ -200,18 +201,12 @@ def warnings_of(axes: Axes) -> Iterator[str]:
     yield from told
 
 
-def _precision(given: Mapping[str, Any]) -> SweepPrecision:
-    stated = {name: value for name, value in given.items() if value is not None}
-    asked = question.Precision.model_validate(stated, strict=False)
-    return SweepPrecision(choice=asked, cache_stated="kv_cache" in stated)
-
-
-def precision_label(precision: SweepPrecision, models: Sequence[ResolvedModel]) -> str:
+def precision_label(precision: Precision, models: Sequence[ResolvedModel]) -> str:
     """weights/kv_cache, with the other formats behind where they are set; `own` where models' own files differ."""
-    weights = {precision.of(model).weights for model in models}
-    label = f"{weights.pop() if len(weights) == 1 else 'own'}/{precision.choice.kv_cache}"
+    weights = {resolve_precision(precision, model.architecture).weights for model in models}
+    label = f"{weights.pop() if len(weights) == 1 else 'own'}/{precision.kv_cache or DEFAULT_CACHE}"
     for name in ("attention_weights", "expert_weights", "activations"):
-        if value := getattr(precision.choice, name):
+        if value := getattr(precision, name):
             label += f" {name.removesuffix('_weights')}={value}"
     return label
 
@@ -231,9 +226,9 @@ def _part(issues: list[Issue], resolve: Any, path: Path) -> Any:
     return None
 
 
-def _gpus(entries: Sequence[Entry], facts: Facts, issues: list[Issue], *, ideal: bool) -> list[Any]:
+def _gpus(entries: Sequence[str | GpuFigures], facts: Facts, issues: list[Issue], *, ideal: bool) -> list[Any]:
     return [
-        _part(issues, lambda e=entry: resolve_gpu(gpu_asked(e), facts, ideal=ideal, path=()), ("gpus", number))
+        _part(issues, lambda e=entry: resolve_gpu(e, facts, ideal=ideal, path=()), ("gpus", number))
         for number, entry in enumerate(entries)
     ]
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from numpy.typing import NDArray
 
 from estimator.engine.serving.queue_table import PERCENTILES
+from estimator.figures.speed import FIGURES, SIDES, Figure
 
 
 class ColumnKind(StrEnum):
@@ -42,7 +43,6 @@ class TextValues:
 ColumnValues = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.int8] | TextValues
 Rows = dict[str, ColumnValues]
 
-_SIDES = ("low", "mid", "high")
 _TEXT, _INT, _NUM, _BOOL, _MONEY = (
     ColumnKind.TEXT,
     ColumnKind.INTEGER,
@@ -52,9 +52,9 @@ _TEXT, _INT, _NUM, _BOOL, _MONEY = (
 )
 
 
-def _metric(name: str, unit: str, help_text: str | Promise) -> list[Column]:
-    sides = [Column(name=f"{name}_{side}", kind=_NUM, unit=unit, help=help_text) for side in _SIDES]
-    return [*sides, Column(name=f"{name}_ceiling", kind=_NUM, unit=unit, help=help_text)]
+def _metric(figure: Figure) -> list[Column]:
+    sides = [Column(name=f"{figure.name}_{side}", kind=_NUM, unit=figure.unit, help=figure.said) for side in SIDES]
+    return [*sides, Column(name=f"{figure.name}_ceiling", kind=_NUM, unit=figure.unit, help=figure.least)]
 
 
 _KEY = [
@@ -72,8 +72,8 @@ _KEY = [
     Column(name="workload", kind=_TEXT, unit="", help=_("Workload: mode and lengths, or its given name.")),
     Column(name="tp", kind=_INT, unit="", help=_("Tensor parallel degree.")),
     Column(name="gpus", kind=_INT, unit="", help=_("GPUs of one replica.")),
-    Column(name="input_tokens", kind=_INT, unit="tokens", help=_("Prompt length.")),
-    Column(name="output_tokens", kind=_INT, unit="tokens", help=_("Answer length.")),
+    Column(name="input_tokens", kind=_INT, unit="tokens", help=_("Mean prompt length.")),
+    Column(name="output_tokens", kind=_INT, unit="tokens", help=_("Mean answer length.")),
     Column(
         name="batch_size",
         kind=_INT,
@@ -112,14 +112,7 @@ _VERDICT = [
     Column(name="binding_term", kind=_TEXT, unit="", help=_("What limits this row.")),
     Column(name="basis", kind=_TEXT, unit="", help=_("calibrated, nearest_family or assumption.")),
 ]
-_FIGURES = [
-    *_metric("ttft_s", "s", _("Time to first token.")),
-    *_metric("tpot_s", "s", _("Mean time per output token after the first.")),
-    *_metric("e2e_s", "s", _("Time from request to last token.")),
-    *_metric("tokens_per_s_per_user", "tokens/s", _("Output speed that one user sees.")),
-    *_metric("tokens_per_s_total", "tokens/s", _("Output tokens per second of the replica.")),
-    *_metric("tokens_per_s_per_gpu", "tokens/s", _("Output tokens per second and GPU.")),
-]
+_FIGURES = [column for figure in FIGURES for column in _metric(figure)]
 _OPEN = [
     *(
         Column(
@@ -141,6 +134,20 @@ _OPEN = [
         kind=_NUM,
         unit="requests/s",
         help=_("Arrivals beyond which the queue grows (open_loop)."),
+    ),
+]
+_SPECULATIVE = [
+    Column(
+        name="speculative_speedup",
+        kind=_NUM,
+        unit="",
+        help=_("Decode speed with speculation over without, at this load; below 1 it slows down."),
+    ),
+    Column(
+        name="speculative_tpot_s",
+        kind=_NUM,
+        unit="s",
+        help=_("Mean time per output token with speculation; tpot_s is that without."),
     ),
 ]
 _MEMORY = [
@@ -172,9 +179,11 @@ _SLO = [
     )
 ]
 
-COLUMNS: tuple[Column, ...] = (*_KEY, *_VERDICT, *_FIGURES, *_OPEN, *_MEMORY, *_COST, *_SLO)
+COLUMNS: tuple[Column, ...] = (*_KEY, *_VERDICT, *_FIGURES, *_OPEN, *_SPECULATIVE, *_MEMORY, *_COST, *_SLO)
 COLUMN_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 SETTING_COLUMNS: tuple[str, ...] = ("model", "gpu", "engine", "precision", "parallelism", "workload")
 LOAD_COLUMNS: tuple[str, ...] = ("batch_size", "offered_requests_per_s")
 KEY_COLUMNS: tuple[str, ...] = (*SETTING_COLUMNS, *LOAD_COLUMNS)
+# Means of whole numbers: whole where every workload of the sweep has whole lengths.
+MEAN_COLUMNS: tuple[str, ...] = ("input_tokens", "output_tokens")
 COST_COLUMNS: tuple[str, ...] = tuple(column.name for column in _COST)

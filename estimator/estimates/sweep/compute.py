@@ -4,7 +4,7 @@ The same definition and snapshot give the same rows, however they are cut and wh
 model, GPU, engine, precision, parallelism, workload, load (batch size, or rate of arrival).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,19 @@ from estimator.estimates.sweep import evaluation as sweep_evaluation
 from estimator.estimates.sweep.axes import Axes, resolve_axes
 from estimator.estimates.sweep.columns import Rows, TextValues
 from estimator.estimates.sweep.costs import cost_columns
-from estimator.estimates.sweep.entries import slug_of
+from estimator.estimates.sweep.entries import Entry, slug_of
 from estimator.estimates.sweep.loads import (
-    UP_TO_FIT,
     Loads,
     batch_sizes_of,
     count_of_loads,
     joined,
     loads_of,
-    workload_of,
 )
 from estimator.estimates.sweep.slo import meets_slo
+from estimator.question.fields import Kind
+from estimator.question.sweep import UP_TO_FIT, stored_targets
+from estimator.question.sweep import Sweep as Asked
+from estimator.question.workload import Targets
 from estimator.resolvers.facts import Facts, StoredFacts
 from estimator.resolvers.issues import Issue, ResolutionError
 
@@ -38,7 +40,7 @@ Ints = NDArray[np.int64]
 class Sweep:
     """All rows of a sweep by their index, computed in any pieces."""
 
-    def __init__(self, axes: Axes, batch_sizes: Any, slo: Mapping[str, Any] | None, prices: Mapping[str, Any]) -> None:
+    def __init__(self, axes: Axes, batch_sizes: Any, slo: Targets | None, prices: Mapping[str, Any]) -> None:
         self.axes = axes
         self._cache = sweep_evaluation.SettingCache(axes)
         self._slo = slo
@@ -49,7 +51,7 @@ class Sweep:
             lists = sweep_evaluation.loads_up_to_fit(axes, self._cache)
         else:
             batches = batch_sizes_of(batch_sizes)
-            lists = [loads_of(workload, batches) for workload in axes.workloads]
+            lists = [loads_of(workload, batches) for workload in axes.swept]
         self._loads = joined(lists)
         self._offsets: Ints = np.concatenate([[0], np.cumsum([len(loads) for loads in lists])]).astype(np.int64)
 
@@ -117,7 +119,7 @@ class Sweep:
         columns["tp"] = np.array([p.tp for p in axes.parallelism], dtype=np.int64)[codes[4]]
         columns["gpus"] = np.array([p.gpus for p in axes.parallelism], dtype=np.int64)[codes[4]]
         for name in ("input_tokens", "output_tokens"):
-            columns[name] = np.array([getattr(w, name) for w in axes.workloads], dtype=np.int64)[codes[5]]
+            columns[name] = _whole_if_all([getattr(w, name) for w in axes.workloads])[codes[5]]
         return columns
 
 
@@ -127,12 +129,12 @@ def most_rows(sweep: Mapping[str, Any]) -> int:
     Raises:
         ResolutionError: A range of batch sizes that ends before it begins.
     """
-    given = sweep.get("batch_sizes")
-    batches = [1] if given == UP_TO_FIT else batch_sizes_of(given)
-    loads = sum(count_of_loads(workload_of(workload), len(batches)) for workload in sweep["workloads"])
+    asked = Asked.stored(sweep)
+    batches = [1] if asked.batch_sizes == UP_TO_FIT else batch_sizes_of(asked.batch_sizes)
+    loads = sum(count_of_loads(workload, len(batches)) for workload in asked.workloads)
     settings = 1
     for axis in ("models", "gpus", "engines", "precisions", "parallelism"):
-        settings *= len(sweep[axis])
+        settings *= len(getattr(asked, axis))
     return settings * loads
 
 
@@ -142,12 +144,18 @@ def snapshot_of(sweep: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     Raises:
         ResolutionError: A slug that the catalog does not hold.
     """
-    resolve_axes(sweep, facts)
-    kinds = (("gpu", "gpus"), ("model", "models"), ("engine", "engines"))
+    asked = Asked.stored(sweep)
+    resolve_axes(asked, facts)
+    draft = [asked.speculative.draft_model] if asked.speculative and asked.speculative.draft_model else []
+    entries: dict[Kind, Sequence[Entry]] = {
+        "gpu": asked.gpus,
+        "model": [*asked.models, *draft],
+        "engine": asked.engines,
+    }
     rows: dict[str, dict[str, Any]] = {}
-    for kind, axis in kinds:
-        slugs = [slug for entry in sweep[axis] if (slug := slug_of(entry)) is not None]
-        found = [facts.row(kind, slug) for slug in slugs]  # type: ignore[arg-type]
+    for kind, listed in entries.items():
+        slugs = [slug for entry in listed if (slug := slug_of(entry)) is not None]
+        found = [facts.row(kind, slug) for slug in slugs]
         rows[kind] = {row["slug"]: dict(row) for row in found}
     return {"catalog_revision": facts.catalog_revision, "facts": rows}
 
@@ -159,9 +167,10 @@ def load(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Sweep:
         ResolutionError: Settings that do not go together, or too many of them.
     """
     facts = StoredFacts(snapshot["facts"], catalog_revision=int(snapshot["catalog_revision"]))
-    axes = resolve_axes(inputs["sweep"], facts)
+    asked = Asked.stored(inputs["sweep"])
+    axes = resolve_axes(asked, facts)
     settings = int(np.prod(axes.shape[:5]))
-    batch_sizes = inputs["sweep"].get("batch_sizes")
+    batch_sizes = asked.batch_sizes
     most = MAX_SETTINGS_UP_TO_FIT if batch_sizes == UP_TO_FIT else MAX_SETTINGS
     if settings > most:
         detail = _("%(settings)s settings (without workloads and batch sizes) are more than %(most)s.") % {
@@ -169,7 +178,7 @@ def load(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Sweep:
             "most": most,
         }
         raise ResolutionError([Issue(path=(), code="out_of_range", detail=detail)])
-    return Sweep(axes, batch_sizes, inputs.get("slo"), snapshot.get("prices", {}))
+    return Sweep(axes, batch_sizes, stored_targets(inputs.get("slo")), snapshot.get("prices", {}))
 
 
 def _reasons(axes: Axes, unsupported: NDArray[np.int32], own: Any) -> TextValues:
@@ -184,6 +193,12 @@ def _text(values: Any) -> TextValues:
     if not isinstance(values, TextValues):
         raise TypeError("not a text column")
     return values
+
+
+def _whole_if_all(values: Sequence[float]) -> NDArray[Any]:
+    """Lengths as whole numbers where all of them are."""
+    found = np.array(values, dtype=np.float64)
+    return found.astype(np.int64) if np.all(found == np.rint(found)) else found
 
 
 def _floats(values: Any) -> NDArray[np.float64]:

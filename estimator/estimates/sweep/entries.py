@@ -1,11 +1,10 @@
-"""Entries of a sweep's axes: catalog slugs, changed catalog rows and inline models and GPUs, each with its label.
+"""Entries of a sweep's axes, each with its label: what rows, prices and findings call it.
 
-The label is what rows, prices and findings call the entry: the slug, the slug with what was changed, or the given name.
+The label is the slug, the slug with what was changed, or the given name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -14,17 +13,19 @@ from estimator.engine.specs import EngineProfile
 from estimator.question.fields import Kind
 from estimator.question.gpu import GpuFigures
 from estimator.question.model import ConfigModel, OverriddenModel, ShapeModel
+from estimator.question.plan import Memory
+from estimator.question.sweep import OverriddenEngine, Sweep, figure
 from estimator.resolvers.engines import resolve_engine
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 
-Entry = str | Mapping[str, Any]
+Entry = str | OverriddenModel | ConfigModel | ShapeModel | GpuFigures | OverriddenEngine
 Path = tuple[str | int, ...]
-_KINDS: Mapping[str, Kind] = {"models": "model", "gpus": "gpu", "engines": "engine"}
+_KINDS: Mapping[str, Kind] = {"models": "model", "gpus": "gpu"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepEngine:
+class ServedEngine:
     """An engine profile with the memory settings of its rows."""
 
     label: str
@@ -34,60 +35,44 @@ class SweepEngine:
 
 def slug_of(entry: Entry) -> str | None:
     """The catalog slug (or alias) of an entry; None for one given inline."""
-    return entry if isinstance(entry, str) else entry.get("slug")
+    return entry if isinstance(entry, str) else getattr(entry, "slug", None)
 
 
 def label_of(entry: Entry) -> str:
     """What rows call a model or GPU of a sweep."""
     if isinstance(entry, str):
         return entry
-    if slug := entry.get("slug"):
-        return _with_changes(slug, entry.get("override") or {})
-    return str(entry.get("name") or "")
+    if isinstance(entry, OverriddenModel):
+        return _with_changes(entry.slug, entry.override)
+    return str(getattr(entry, "name", None) or "")
 
 
-def _with_changes(slug: str, changes: Mapping[str, Any]) -> str:
-    told = ", ".join(f"{name}={_figure(value)}" for name, value in changes.items() if value is not None)
+def _with_changes(slug: str, changes: Iterable[tuple[str, float | None]]) -> str:
+    told = ", ".join(f"{name}={figure(value)}" for name, value in changes if value is not None)
     return f"{slug} ({told})" if told else slug
 
 
-def _figure(value: float) -> str:
-    """A figure with all its digits, so that two entries are told apart by what differs: 131072, 0.9."""
-    return f"{int(value)}" if float(value).is_integer() else f"{float(value)!r}"
-
-
-def model_asked(entry: Entry) -> str | OverriddenModel | ConfigModel | ShapeModel:
-    """A model of a sweep as the resolver takes it."""
-    if isinstance(entry, str):
-        return entry
-    noun = OverriddenModel if "slug" in entry else ConfigModel if "config" in entry else ShapeModel
-    return noun.model_validate(entry, strict=False)
-
-
-def gpu_asked(entry: Entry) -> str | GpuFigures:
-    """A GPU of a sweep as the resolver takes it."""
-    return entry if isinstance(entry, str) else GpuFigures.model_validate(entry, strict=False)
-
-
-def resolve_sweep_engine(entry: Entry, facts: Facts, shared: Mapping[str, Any]) -> SweepEngine:
+def resolve_sweep_engine(entry: str | OverriddenEngine, facts: Facts, shared: Memory) -> ServedEngine:
     """An engine of a sweep: the memory settings of all rows, and those of its own before them.
 
     Raises:
         ResolutionError: no profile has this name.
     """
     profile = resolve_engine(slug_of(entry) or "", facts, ())
-    own = {} if isinstance(entry, str) else entry.get("memory") or {}
-    given = {name: value for name, value in own.items() if value is not None}
-    return SweepEngine(
-        label=_with_changes(profile.slug, given), profile=profile, memory=MemoryOverrides(**(dict(shared) | given))
+    own = {} if isinstance(entry, str) else {name: value for name, value in entry.memory if value is not None}
+    return ServedEngine(
+        label=_with_changes(profile.slug, own.items()),
+        profile=profile,
+        memory=MemoryOverrides(**(dict(shared) | own)),
     )
 
 
-def name_faults(sweep: Mapping[str, Any], facts: Facts) -> list[Issue]:
+def name_faults(sweep: Sweep, facts: Facts) -> list[Issue]:
     """Inline models and GPUs need a name, and one that no row of the catalog has."""
     issues = []
-    for axis in ("models", "gpus"):
-        for number, entry in enumerate(sweep[axis]):
+    axes: dict[str, Sequence[Entry]] = {"models": sweep.models, "gpus": sweep.gpus}
+    for axis, entries in axes.items():
+        for number, entry in enumerate(entries):
             if slug_of(entry) is not None:
                 continue
             path: Path = (axis, number, "name")

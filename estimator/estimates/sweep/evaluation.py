@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from estimator.engine.codes import MODE_CODES, Binding, Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.memory.ledger import LEDGER_COLUMNS, MemoryPlan, ledger_columns
 from estimator.engine.memory.replica_cache import grows_with_prompt
+from estimator.engine.serving.steady_state import context_tokens
+from estimator.engine.speculation.cost import speculate
 from estimator.engine.speed.prepared import Basis, PreparedKey
 from estimator.engine.speed.sweep import Rows as EngineRows
 from estimator.engine.speed.sweep import Sweep as EngineSweep
@@ -19,13 +20,17 @@ from estimator.estimates.memory_fit.load import memory_plan
 from estimator.estimates.sweep.axes import Axes
 from estimator.estimates.sweep.columns import COLUMNS, ColumnKind, Rows, TextValues
 from estimator.estimates.sweep.loads import Loads, loads_of, of_batches
-from estimator.estimates.throughput.setting import prepared_key
+from estimator.estimates.throughput.setting import draft_key, prepared_key
+from estimator.figures.reasons import REASONS
+from estimator.question.workload import Speculative
 from estimator.resolvers.plan import Plan
+from estimator.resolvers.precisions import resolve_precision
 
 Codes = tuple[NDArray[np.int64], ...]
 _KEPT = 20_000
 _STATUSES = ("ok", "does_not_fit", "unsupported")
 _BINDINGS = tuple(binding.label for binding in Binding)
+_WITHOUT_FIGURES = tuple(Reason(code) for name in REASONS for code in Reason if code.label == name)
 _BASES = tuple(basis.value for basis in Basis)
 _MAX_BATCH = 1_000_000
 _POINTS_AT_ONCE = 20_000
@@ -52,6 +57,7 @@ class Setting:
 
     speed: PreparedKey
     memory: MemoryPlan
+    draft: PreparedKey | None = None
 
 
 class SettingCache:
@@ -92,16 +98,20 @@ def _fold(axes: Axes, place: int) -> Setting | str:
         model=axes.models[model],
         gpu=gpus[gpu],
         engine=profile,
-        precision=asked.of(axes.models[model]),
+        precision=resolve_precision(asked, axes.models[model].architecture),
         parallelism=axes.parallelism[parallel],
         memory=served.memory,
         lora=axes.lora,
-        workload=axes.workloads[workload].asked(),
+        workload=axes.workloads[workload],
+        speculative=axes.speculative,
+        draft_model=axes.draft_model,
+        mtp_layers_loaded=axes.mtp_layers_loaded,
     )
-    assumed = not asked.cache_stated or served.memory.utilization is None
+    assumed = asked.kv_cache is None or served.memory.utilization is None
     try:
         # The same folding as the endpoint's, so that a row equals the answer to its request.
-        return Setting(speed=prepared_key(plan, kv_settings_assumed=assumed), memory=memory_plan(plan))
+        speed = prepared_key(plan, kv_settings_assumed=assumed)
+        return Setting(speed=speed, memory=memory_plan(plan), draft=draft_key(plan))
     except EngineError as error:
         return str(error)
 
@@ -129,32 +139,19 @@ def evaluate(axes: Axes, cache: SettingCache, codes: Codes, loads: Loads, unsupp
     status = np.full(count, _STATUSES.index("unsupported"), dtype=np.int32)
     reason = np.where(unsupported < 0, error_of[place], -1).astype(np.int32)
     index = np.flatnonzero((unsupported < 0) & (error_of[place] < 0))
-    labels = (*errors, *map(str, _reason_texts().values()))
+    labels = (*errors, *REASONS.values())
     if len(index):
         figures = _figures(axes, keys, key_of[place[index]], tuple(code[index] for code in codes), loads.at(index))
         _scatter(columns, figures, index)
         status[index] = np.where(
             figures["reason"] == Reason.DOES_NOT_FIT, 1, np.where(figures["reason"] == Reason.MISSING_FIGURE, 2, 0)
         )
-        texts = {code: len(errors) + number for number, code in enumerate(_reason_texts())}
+        texts = {code: len(errors) + number for number, code in enumerate(_WITHOUT_FIGURES)}
         for code, label in texts.items():
             reason[index[figures["reason"] == code]] = label
     columns["status"] = TextValues(codes=status, labels=_STATUSES)
     columns["reason"] = TextValues(codes=reason, labels=labels)
     return columns
-
-
-def _reason_texts() -> dict[Reason, Any]:
-    return {
-        Reason.DOES_NOT_FIT: _("Weights and one sequence with its whole answer do not fit into the memory."),
-        Reason.MISSING_FIGURE: _(
-            "No measured kernels stand for this accelerator and engine: only the ceiling is known."
-        ),
-        Reason.KV_SETTINGS_ASSUMED: _("More load than fits; the wait hangs on assumed KV settings."),
-        Reason.QUEUE_GROWS: _("Requests arrive faster than the replica serves them: the queue grows without end."),
-        Reason.NO_QUEUE: _("Offline the queue never empties: a time to the first token is no property of it."),
-        Reason.NO_SECOND_TOKEN: _("An answer of one token has no time per output token."),
-    }
 
 
 def _blank(count: int) -> Rows:
@@ -182,20 +179,46 @@ def _figures(axes: Axes, settings: list[Setting], key: NDArray[np.int64], codes:
             "context_tokens",
             "prefix_cache_hit_rate",
             "burstiness_cv",
-            "longest_tokens",
         )
     }
-    longest = of_row.pop("longest_tokens")
+    whole = of_row["input_tokens"] + of_row["output_tokens"]
+    longest = np.ceil(np.where(np.isnan(of_row["context_tokens"]), whole, of_row["context_tokens"]))
+    longest = np.maximum(longest, 1.0)
     modes = np.array([MODE_CODES[workload.mode] for workload in workloads], dtype=np.intp)[codes[5]]
     asked = np.maximum(loads.batch, 1).astype(np.float64)
     rows = EngineRows(key=key, mode=modes, concurrency=asked, requests_per_s=loads.rate, **of_row)
     keys = [setting.speed for setting in settings]
     figures: dict[str, Any] = EngineSweep(keys).evaluate(rows)
     figures |= _memory(settings, key, longest, loads.batch, figures)
+    if axes.speculative is not None:
+        figures |= _speculation(axes.speculative, settings, key, rows, figures)
     figures["fits"] = asked <= figures["full_length_sequences"]
     bases = np.array([_BASES.index(prepared.basis.value) for prepared in keys], dtype=np.int32)
     figures["basis"] = bases[key]
     return figures
+
+
+def _speculation(
+    asked: Speculative, settings: list[Setting], key: NDArray[np.int64], rows: EngineRows, speed: dict[str, Any]
+) -> dict[str, NDArray[np.float64]]:
+    """Gain of speculation at the load of each row, and the time per token with it, as the throughput endpoint says."""
+    decoding = np.asarray(speed["decoding_sequences"], dtype=np.float64)
+    sequences = np.maximum(np.where(np.isfinite(decoding), decoding, rows.concurrency), 1.0)
+    mean = context_tokens(rows.input_tokens, rows.output_tokens)
+    context = np.where(np.isnan(rows.context_tokens), mean, rows.context_tokens)
+    gain = np.full(len(key), np.nan)
+    for place, setting in enumerate(settings):
+        at = np.flatnonzero((key == place) & (speed["reason"] != Reason.DOES_NOT_FIT))
+        gain[at] = speculate(
+            setting.speed,
+            sequences=sequences[at],
+            context_tokens=context[at],
+            acceptance_rate=asked.acceptance_rate,
+            draft_tokens=asked.draft_tokens,
+            draft_cost_ratio=asked.draft_cost_ratio,
+            draft=setting.draft,
+        ).speedup
+    return {"speculative_speedup": gain, "speculative_tpot_s": speed["tpot_s_mid"] / gain}
 
 
 def _memory(
@@ -262,7 +285,10 @@ def loads_up_to_fit(axes: Axes, cache: SettingCache) -> list[Loads]:
     Workloads that take no batch size keep their own loads.
     """
     points = np.arange(int(np.prod(axes.shape)), dtype=np.int64)
-    own = [None if workload.takes_batches else loads_of(workload, ()) for workload in axes.workloads]
+    own = [
+        None if workload.takes_batches and not workload.own_batches else loads_of(workload, ())
+        for workload in axes.swept
+    ]
     lists: list[Loads] = []
     for start in range(0, len(points), _POINTS_AT_ONCE):
         some = points[start : start + _POINTS_AT_ONCE]

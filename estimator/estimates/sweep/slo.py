@@ -1,19 +1,18 @@
 """Whether the rows of a sweep meet the targets."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.engine.options import OPEN_PERCENTILE, TARGETS
+from estimator.engine.options import TARGETS, BandSide
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.steady_state import has_gaps
+from estimator.engine.specs import WorkloadMode
 from estimator.estimates.sweep.columns import Rows
 from estimator.estimates.throughput.targets import open_times
+from estimator.question.workload import Targets
 
 
-def meets_slo(columns: Rows, slo: Mapping[str, Any] | None) -> NDArray[np.int8]:
+def meets_slo(columns: Rows, slo: Targets | None) -> NDArray[np.int8]:
     """1: every target is met, 0: one is not, −1 (null): that is not known; as `meets_slo.all` of an estimate.
 
     `conservative` holds the slow end of the band against the target, `mid` its middle. Under open load the times are
@@ -22,17 +21,17 @@ def meets_slo(columns: Rows, slo: Mapping[str, Any] | None) -> NDArray[np.int8]:
     none is missed and one has no figure.
     """
     count = len(np.asarray(columns["row_index"]))
-    targets = {name: slo[name] for name in TARGETS if slo and slo.get(name) is not None}
+    targets = {name: target for name in TARGETS if slo and (target := getattr(slo, name)) is not None}
     if not targets or slo is None:
         return np.full(count, -1, dtype=np.int8)
-    side = "mid" if slo.get("band_side") == "mid" else "high"
+    side = "mid" if slo.band_side is BandSide.MID else "high"
     opened = np.flatnonzero(~np.isnan(np.asarray(columns["offered_requests_per_s"], dtype=np.float64)))
     under_load = {name: np.asarray(columns[name])[opened] for name in _OPEN_COLUMNS} if len(opened) else {}
     bound, missed, unknown = (np.zeros(count, dtype=bool) for _kind in range(3))
     for name, target in targets.items():
         figures = np.array(columns[f"{name}_{side}"], dtype=np.float64)
         if len(opened):
-            figures[opened] = open_times(under_load, name, side, slo.get("percentile") or OPEN_PERCENTILE)
+            figures[opened] = open_times(under_load, name, side, slo.percentile_in(WorkloadMode.OPEN_LOOP))
         binds = has_gaps(columns["output_tokens"]) if name == "tpot_s" else np.ones(count, dtype=bool)
         known = np.isfinite(figures)
         bound |= binds

@@ -17,7 +17,7 @@ from estimator.estimates.memory_fit.compute import estimate_memory
 from estimator.estimates.memory_fit.launch import launch_hint
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
 from estimator.estimates.throughput.explain import steps_of
-from estimator.estimates.throughput.figures import METRICS, SpeedFigures, Triple
+from estimator.estimates.throughput.figures import SpeedFigures, Triple
 from estimator.estimates.throughput.parts import (
     BreakdownPart,
     CeilingPart,
@@ -35,6 +35,8 @@ from estimator.estimates.throughput.parts import (
 )
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
 from estimator.estimates.unused import Unused, unused_load, unused_warnings
+from estimator.figures.reasons import REASONS
+from estimator.figures.speed import METRICS
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.resolve import resolve_plan
@@ -53,7 +55,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
     if body.workload is None:
         raise ResolutionError([Issue(path=("workload",), code="required", detail=_("This field is required."))])
     plan = resolve_plan(body, asked.facts)
-    stated = "kv_cache" in body.precision.model_fields_set and body.memory.utilization is not None
+    stated = body.precision.kv_cache is not None and body.memory.utilization is not None
     result = estimate_throughput(plan, kv_settings_assumed=not stated)
     figures = result.figures
     steps = steps_of(result) if asked.explain else []
@@ -141,22 +143,12 @@ def _normalized(result: Throughput) -> Band | None:
 
 
 def _reason_text(result: Throughput) -> str | None:
-    texts = {
-        Reason.DOES_NOT_FIT: _("Weights and one sequence with its whole answer do not fit into the memory."),
-        Reason.KV_SETTINGS_ASSUMED: _(
-            "More requests than fit: the wait for a place depends on the KV format and the memory share, which were "
-            "not both given."
-        ),
-        Reason.QUEUE_GROWS: _("Requests arrive faster than the replica serves them: the queue grows without end."),
-        Reason.NO_SECOND_TOKEN: _("An answer of one token has no time per output token."),
-        Reason.NO_QUEUE: _("Offline the queue never empties: a time to the first token is no property of it."),
-    }
     reason = result.figures.reason
     if reason is Reason.MISSING_FIGURE and result.plan.gpu.slug is None and not result.plan.gpu.spec.kernel_family:
         return _("No measured kernels stand for a GPU given by its figures: give gpu.kernel_family, such as hopper.")
     if reason is Reason.MISSING_FIGURE:
         return result.prepared.unsupported or _("No measurement describes this engine at this load.")
-    return texts.get(reason)
+    return REASONS.get(reason.label)
 
 
 def _prefill(result: Throughput) -> PrefillPart:
@@ -261,20 +253,9 @@ def _speculative(result: Throughput) -> SpeculativePart | None:
     )
 
 
-_ROW_FIGURES = (
-    "ttft_s",
-    "tpot_s",
-    "e2e_s",
-    "tokens_per_s_per_user",
-    "tokens_per_s_total",
-    "tokens_per_s_per_gpu",
-    "requests_per_s",
-)
-
-
 def _row(figures: SpeedFigures) -> RowPart:
-    values: dict[str, Any] = {name: _band(figures.expected[name]) for name in _ROW_FIGURES}
-    values |= {f"ceiling_{name}": figures.ceiling[name] for name in _ROW_FIGURES}
+    values: dict[str, Any] = {name: _band(figures.expected[name]) for name in METRICS}
+    values |= {f"ceiling_{name}": figures.ceiling[name] for name in METRICS}
     return RowPart(
         batch_size=figures.concurrency,
         effective_concurrency=figures.effective_concurrency,

@@ -6,16 +6,8 @@ from math import isfinite
 from typing import Any
 
 from estimator.engine.codes import Binding, Reason
+from estimator.figures.speed import METRICS
 
-METRICS = (
-    "ttft_s",
-    "tpot_s",
-    "e2e_s",
-    "tokens_per_s_per_user",
-    "tokens_per_s_total",
-    "tokens_per_s_per_gpu",
-    "requests_per_s",
-)
 _STATES = (
     "effective_concurrency",
     "decoding_sequences",

@@ -1,11 +1,12 @@
 """The answer of `estimates/throughput/`, part by part."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from estimator.estimates.answers import BASIS_HELP, Band, Basis, ResponsePart
 from estimator.estimates.echo import PlanAnswer
+from estimator.figures.speed import FIGURES
 
 BindingName = Literal["memory_bandwidth", "compute", "interconnect", "overhead", "kv_cache"]
 
@@ -45,19 +46,7 @@ class ConcurrencyPart(ResponsePart):
     basis: Basis = Field(description="What the size of the KV cache rests on: observed, calibrated or assumption.")
 
 
-class CeilingPart(ResponsePart):
-    """The physical roofline: 100 % of dense peak and bandwidth over the bytes really touched. Nothing is faster."""
-
-    ttft_s: float | None = Field(description="Least time to the first token, seconds.")
-    tpot_s: float | None = Field(description="Least mean time per token with as many sequences decoding, seconds.")
-    e2e_s: float | None = Field(
-        description="Least mean time to the whole answer, seconds: in a closed loop and a batch the prompts of all "
-        "sequences are multiplied on the same GPUs, so that it may be above ttft_s + (n - 1) * tpot_s."
-    )
-    tokens_per_s_per_user: float | None = Field(description="Most output tokens/s of one request.")
-    tokens_per_s_total: float | None = Field(description="Most output tokens/s of the replica.")
-    tokens_per_s_per_gpu: float | None = Field(description="Most output tokens/s of the replica over its GPUs.")
-    requests_per_s: float | None = Field(description="Most requests/s of the replica.")
+class _Ceiling(ResponsePart):
     goodput_requests_per_s: float | None = Field(
         description="Requests/s that meet every target at the ceiling; null without targets."
     )
@@ -66,21 +55,10 @@ class CeilingPart(ResponsePart):
     )
 
 
-class ExpectedPart(ResponsePart):
-    """The calibrated expectation with its band; with engine ideal the roofline with the assumed efficiencies."""
-
-    ttft_s: Band | None = Field(description="Time to the first token, seconds; open loop: the mean.")
-    tpot_s: Band | None = Field(
-        description="Mean time per output token after the first, seconds; null for answers of one token."
-    )
-    e2e_s: Band | None = Field(description="Time to the whole answer, seconds; static batch: of the whole batch.")
+class _Expected(ResponsePart):
     normalized_tpot_s: Band | None = Field(
         description="e2e_s over all output tokens, the first one's wait included: what some tools call TPOT, seconds."
     )
-    tokens_per_s_per_user: Band | None = Field(description="Output tokens/s that one request sees, 1 / tpot_s.")
-    tokens_per_s_total: Band | None = Field(description="Output tokens/s of the replica.")
-    tokens_per_s_per_gpu: Band | None = Field(description="Output tokens/s of the replica over its GPUs.")
-    requests_per_s: Band | None = Field(description="Requests/s of the replica.")
     goodput_requests_per_s: Band | None = Field(
         description="Requests/s that meet every target at this load; null without targets."
     )
@@ -190,31 +168,42 @@ class SpeculativePart(ResponsePart):
     basis: Basis = Field(description=BASIS_HELP)
 
 
-class RowPart(ResponsePart):
-    """One batch size, with the figures that `ceiling` and `expected` have at its load."""
-
+class _Row(ResponsePart):
     batch_size: float = Field(description="Concurrency of this row, count.")
     effective_concurrency: float | None = Field(description="Sequences inside the engine, mean count.")
     saturated: bool = Field(description="true: more was asked for than runs at once; false when not one fits.")
-    ceiling_ttft_s: float | None = Field(description="Least time to the first token, seconds.")
-    ceiling_tpot_s: float | None = Field(description="Least mean time per token, seconds.")
-    ceiling_e2e_s: float | None = Field(
-        description="Least mean time to the whole answer, seconds: in a closed loop and a batch the prompts of all "
-        "sequences are multiplied on the same GPUs, so that it may be above ttft_s + (n - 1) * tpot_s."
-    )
-    ceiling_tokens_per_s_per_user: float | None = Field(description="Most output tokens/s that one request sees.")
-    ceiling_tokens_per_s_total: float | None = Field(description="Most output tokens/s of the replica.")
-    ceiling_tokens_per_s_per_gpu: float | None = Field(description="Most output tokens/s of one GPU.")
-    ceiling_requests_per_s: float | None = Field(description="Most requests/s of the replica.")
-    ttft_s: Band | None = Field(description="Time to the first token, seconds.")
-    tpot_s: Band | None = Field(description="Mean time per output token after the first, seconds.")
-    e2e_s: Band | None = Field(description="Time to the whole answer, seconds.")
-    tokens_per_s_per_user: Band | None = Field(description="Output tokens/s that one request sees.")
-    tokens_per_s_total: Band | None = Field(description="Output tokens/s of the replica.")
-    tokens_per_s_per_gpu: Band | None = Field(description="Output tokens/s of one GPU.")
-    requests_per_s: Band | None = Field(description="Requests/s of the replica.")
     binding_term: BindingName | None = Field(description="What limits this row; null when nothing fits.")
     reason: ReasonName | None = Field(description="Why figures of the row are null.")
+
+
+def _figures(kind: Any, prefix: str = "") -> dict[str, Any]:
+    """A field for each figure of a load."""
+    return {
+        prefix + figure.name: (kind, Field(description=figure.said if kind is _BAND else figure.least))
+        for figure in FIGURES
+    }
+
+
+_BAND, _NUMBER = Band | None, float | None
+CeilingPart: Any = create_model(
+    "CeilingPart",
+    __base__=_Ceiling,
+    __doc__="The physical roofline: all of dense peak and bandwidth over the bytes really touched. Nothing is faster.",
+    **_figures(_NUMBER),
+)
+ExpectedPart: Any = create_model(
+    "ExpectedPart",
+    __base__=_Expected,
+    __doc__="The calibrated expectation with its band; with engine ideal the roofline with the assumed efficiencies.",
+    **_figures(_BAND),
+)
+RowPart: Any = create_model(
+    "RowPart",
+    __base__=_Row,
+    __doc__="One batch size, with the figures that `ceiling` and `expected` have at its load.",
+    **_figures(_NUMBER, "ceiling_"),
+    **_figures(_BAND),
+)
 
 
 class ThroughputAnswer(PlanAnswer):

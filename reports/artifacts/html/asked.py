@@ -1,92 +1,107 @@
 """What a report was asked, in words: the axes of the sweep, the targets and the prices."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.options import OPEN_PERCENTILE
+from estimator.engine.options import BandSide
+from estimator.engine.specs import WorkloadMode
 from estimator.estimates.sweep.entries import label_of
+from estimator.question.sweep import (
+    UP_TO_FIT,
+    BatchRange,
+    OverriddenEngine,
+    Sweep,
+    SweptWorkload,
+    figure,
+    stored_targets,
+)
+from estimator.question.workload import Targets
 from reports.artifacts.words import listed, mode_words, number_words, split_words
 
 
 def asked(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Label and words of each part of the question."""
-    sweep = inputs["sweep"]
+    sweep, slo = Sweep.stored(inputs["sweep"]), stored_targets(inputs.get("slo"))
     parts = [
-        (_("Models"), listed(map(label_of, sweep["models"]))),
-        (_("GPUs"), listed(map(label_of, sweep["gpus"]))),
-        (_("Engines"), listed(_engine(entry) for entry in sweep["engines"])),
-        (_("Weights / cache"), listed(_precision(given) for given in sweep["precisions"])),
-        (
-            _("Splits"),
-            listed(split_words("-".join(f"{n}{d}" for n, d in given.items())) for given in sweep["parallelism"]),
-        ),
-        (_("Workloads"), listed(map(_workload, sweep["workloads"]), "; ")),
-        (_("Batch sizes"), _batches(sweep.get("batch_sizes"))),
-        (_("Settings of the engines"), listed(_settings(sweep.get("memory") or {}))),
-        (_("Targets"), _targets(inputs.get("slo"))),
-        (_("Prices"), listed(_prices(sweep["gpus"], snapshot.get("prices", {})))),
+        (_("Models"), listed(map(label_of, sweep.models))),
+        (_("GPUs"), listed(map(label_of, sweep.gpus))),
+        (_("Engines"), listed(_engine(entry) for entry in sweep.engines)),
+        (_("Weights / cache"), listed(f"{one.weights or 'bf16'}/{one.kv_cache or 'bf16'}" for one in sweep.precisions)),
+        (_("Splits"), listed(split_words("-".join(f"{n}{d}" for n, d in given)) for given in sweep.parallelism)),
+        (_("Workloads"), listed(map(_workload, sweep.workloads), "; ")),
+        (_("Batch sizes"), _batches(sweep.batch_sizes)),
+        (_("Settings of the engines"), listed(_settings(sweep.memory))),
+        (_("Speculative decoding"), listed(_settings(sweep.speculative or ()))),
+        (_("Adapters"), listed(_settings(sweep.lora or ()))),
+        (_("Multi-token prediction layers"), number_words(sweep.mtp_layers_loaded) if sweep.mtp_layers_loaded else ""),
+        (_("Targets"), _targets(slo)),
+        (_("Prices"), listed(_prices(list(map(label_of, sweep.gpus)), snapshot.get("prices", {})))),
     ]
     return [(label, words) for label, words in parts if words]
 
 
-def _engine(entry: Any) -> str:
+def _engine(entry: str | OverriddenEngine) -> str:
     if isinstance(entry, str):
         return entry
-    settings = ", ".join(_settings(entry.get("memory") or {}))
-    return f"{entry['slug']} ({settings})" if settings else str(entry["slug"])
+    settings = ", ".join(_settings(entry.memory))
+    return f"{entry.slug} ({settings})" if settings else entry.slug
 
 
-def _settings(memory: Mapping[str, Any]) -> list[str]:
-    return [f"{name} {number_words(value)}" for name, value in memory.items() if value is not None]
+def _settings(noun: Iterable[tuple[str, Any]]) -> list[str]:
+    """Name and value of each field that was given."""
+    given = ((name, value) for name, value in noun if value is not None)
+    return [f"{name} {value if isinstance(value, str) else number_words(value)}" for name, value in given]
 
 
-def _precision(given: Mapping[str, Any]) -> str:
-    return f"{given.get('weights') or 'bf16'}/{given.get('kv_cache') or 'bf16'}"
-
-
-def _workload(given: Mapping[str, Any]) -> str:
+def _workload(given: SweptWorkload) -> str:
+    lengths = given.resolved()
     words = _("%(mode)s, prompt %(prompt)s and answer %(answer)s tokens") % {
-        "mode": mode_words(given["mode"]),
-        "prompt": given["input_tokens"],
-        "answer": given["output_tokens"],
+        "mode": mode_words(given.mode),
+        "prompt": figure(lengths.input_tokens),
+        "answer": figure(lengths.output_tokens),
     }
-    if given.get("requests_per_s"):
-        rates = listed(f"{rate:g}" for rate in sorted(set(given["requests_per_s"])))
-        words += _(" at %(rates)s requests/s") % {"rates": rates}
-    if given.get("prefix_cache_hit_rate"):
-        words += _(", %(share)s of the prompt cached") % {"share": f"{given['prefix_cache_hit_rate']:.0%}"}
-    return f"{given['name']}: {words}" if given.get("name") else words
+    if given.context_tokens:
+        words += _(", decode evaluated at %(tokens)s tokens") % {"tokens": figure(given.context_tokens)}
+    if given.own_batches:
+        words += _(" at batch sizes %(sizes)s") % {"sizes": listed(given.own_batches)}
+    if given.rates:
+        words += _(" at %(rates)s requests/s") % {"rates": listed(f"{rate:g}" for rate in given.rates)}
+    if given.burstiness_cv != 1.0:
+        words += _(", variation of the times between arrivals %(cv)s") % {"cv": f"{given.burstiness_cv:g}"}
+    if given.prefix_cache_hit_rate:
+        words += _(", %(share)s of the prompt cached") % {"share": f"{given.prefix_cache_hit_rate:.0%}"}
+    return f"{given.name}: {words}" if given.name else words
 
 
 def _batches(given: Any) -> str:
     if given is None:
         return ""
-    if given == "max":
+    if given == UP_TO_FIT:
         return _("up to what fits")
-    if isinstance(given, Mapping):
-        scale = _("powers of two") if given["scale"] == "powers_of_two" else _("every size")
-        return _("%(first)s to %(last)s, %(scale)s") % {"first": given["from"], "last": given["to"], "scale": scale}
+    if isinstance(given, BatchRange):
+        scale = _("powers of two") if given.scale == "powers_of_two" else _("every size")
+        return _("%(first)s to %(last)s, %(scale)s") % {"first": given.from_, "last": given.to, "scale": scale}
     return listed(sorted(set(given)))
 
 
-def _targets(slo: Mapping[str, Any] | None) -> str:
-    if not slo:
+def _targets(slo: Targets | None) -> str:
+    if slo is None:
         return _("none")
     names = {"ttft_s": _("first token"), "tpot_s": _("each token"), "e2e_s": _("whole answer")}
-    told = [f"{words} ≤ {slo[name]:g} s" for name, words in names.items() if slo.get(name) is not None]
-    side = _("middle of the band") if slo.get("band_side") == "mid" else _("slow end of the band")
+    told = [f"{words} ≤ {target:g} s" for name, words in names.items() if (target := getattr(slo, name)) is not None]
+    side = _("middle of the band") if slo.band_side is BandSide.MID else _("slow end of the band")
     return _("%(targets)s (%(side)s; arrivals at the %(percentile)sth percentile)") % {
         "targets": ", ".join(told) or _("none"),
         "side": side,
-        "percentile": slo.get("percentile") or OPEN_PERCENTILE,
+        "percentile": slo.percentile_in(WorkloadMode.OPEN_LOOP),
     }
 
 
-def _prices(gpus: list[Any], prices: Mapping[str, Any]) -> list[str]:
+def _prices(gpus: list[str], prices: Mapping[str, Any]) -> list[str]:
     told = []
-    for gpu in map(label_of, gpus):
+    for gpu in gpus:
         if price := prices.get(gpu):
             amount = f"{price['price_per_gpu_hour']} {price['currency']}"
             told.append(_("%(gpu)s %(amount)s per GPU hour") % {"gpu": gpu, "amount": amount})
