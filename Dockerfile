@@ -16,5 +16,5 @@ ENV AFORO_STATIC_DIR=/static AFORO_DATA_DIR=/data
 USER aforo
 VOLUME /data
 EXPOSE 8000
-CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", "--blocking-threads", "32", \
-     "--no-ws", "--respawn-failed-workers", "--workers-kill-timeout", "10", "config.wsgi:application"]
+CMD ["granian", "--interface", "rsgi", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", "--http", "1", "--no-ws", \
+     "--http1-header-read-timeout", "10000", "--respawn-failed-workers", "--workers-kill-timeout", "10", "config.rsgi:application"]

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.core.signals import got_request_exception
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -26,6 +27,7 @@ from estimator.engine import errors as engine_errors
 
 logger = logging.getLogger("aforo.api")
 
+RETRY_AFTER_S = 5
 CONTENT_TYPE = "application/problem+json"
 
 # Type and title of the problems that Django REST framework raises itself; ours carry their own. Where both raise one
@@ -98,12 +100,22 @@ def _as_api_exception(exception: Exception) -> exceptions.APIException | None:
             return exceptions.PermissionDenied()
         case RequestDataTooBig():
             return problems.BodyTooLarge()
+        case OperationalError() | InterfaceError():
+            # One line: while the database is away, every request would bring its traceback.
+            logger.error("the database does not answer: %s", exception)
+            return database_away()
         case SuspiciousOperation():
             return problems.InvalidRequest(_("The request is not acceptable."))
         case engine_errors.EngineError():
             return _of_engine(exception)
         case _:
             return None
+
+
+def database_away() -> problems.Unavailable:
+    """The problem of a request for which the database was not there, or not in time."""
+    detail = _("The database does not answer at the moment; try again shortly.")
+    return problems.Unavailable(detail, headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
 def _of_engine(error: engine_errors.EngineError) -> Problem:

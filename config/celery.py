@@ -41,7 +41,10 @@ def _broker_settings(url: str) -> dict[str, Any]:
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,
             "socket_keepalive": True,
-            "socket_connect_timeout": 2,
+            "socket_connect_timeout": settings.AFORO_REDIS_WITHIN_S,
+            # Longer than a worker's longest wait for a message (1 s): an idle queue is not taken for a hung one.
+            "socket_timeout": settings.AFORO_REDIS_WITHIN_S,
+            "health_check_interval": 10,
             # For publishers (workers reconnect by their own rules): without these a request would wait 6 s and more
             # for a broker that is away.
             "max_retries": 1,
@@ -117,7 +120,7 @@ def _beat_forever(worker: str) -> None:
         try:
             beat(worker)
         except Exception:
-            # The worker goes on without; /readyz shows the missing beat.
+            # The worker goes on without; /statusz shows the missing beat.
             logger.warning("heartbeat not written", exc_info=True)
         finally:
             # Not kept open: the pool forks children at any time, and they must not inherit a connection.

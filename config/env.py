@@ -127,13 +127,34 @@ def _postgresql(name: str, parts: SplitResult, port: int | None) -> dict[str, An
             f"{name} has unknown options {', '.join(unknown)}; allowed: {', '.join(sorted(_POSTGRESQL_OPTIONS))}."
         )
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.postgresql",
         "NAME": database_name,
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname),
         "PORT": str(port or 5432),
-        "OPTIONS": options,
+        "OPTIONS": {**_postgresql_deadlines(), **options},
+    }
+
+
+def _postgresql_deadlines() -> dict[str, Any]:
+    """Deadlines of a connection: to be made, for each statement, and for noticing that the server is gone.
+
+    Keepalives find a dead peer after idle + count × interval = 25 s; tcp_user_timeout (ms) one that takes no data. A
+    server that lives and does not answer is left to `config.postgresql`, which waits a little longer than the server
+    gives a statement.
+    """
+    connect_s = integer("AFORO_DATABASE_CONNECT_WITHIN_S", 5, at_least=2, at_most=60)
+    statement_s = integer("AFORO_STATEMENT_WITHIN_S", 20, at_least=0, at_most=3600)
+    limits = {"options": f"-c statement_timeout={statement_s}s", "answer_within_s": statement_s + 2}
+    return {
+        "connect_timeout": connect_s,
+        "keepalives": 1,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 15_000,
+        **(limits if statement_s else {}),
     }
 
 
@@ -163,3 +184,16 @@ def broker(name: str, default: str | None = None) -> str:
     raise ImproperlyConfigured(
         f"{name} must start with redis://, rediss://, redis+socket:/// or file:///, not {parts.scheme!r}."
     )
+
+
+def cache(name: str) -> str:
+    """The variable as the address of a Redis cache, as Django's backend reads it; empty where none is set.
+
+    The schemes are those of a broker, so that one address serves for both.
+    """
+    if not text(name, ""):
+        return ""
+    url = broker(name)
+    if url.startswith("file:"):
+        raise ImproperlyConfigured(f"{name} must start with redis://, rediss:// or redis+socket:///.")
+    return url.replace("redis+socket://", "unix://", 1)

@@ -1,10 +1,12 @@
 """Log lines: as text for people or one JSON object each, with the request id and without secrets."""
 
-import json
 import logging
 import re
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from typing import Any
+
+from pythonjsonlogger.json import JsonFormatter as BaseJsonFormatter
 
 # Set by RequestIdMiddleware for the time of a request.
 current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
@@ -40,20 +42,25 @@ class TextFormatter(logging.Formatter):
         return redact(f"{line} [{request_id}]" if request_id else line)
 
 
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(BaseJsonFormatter):
     """One JSON object a line, for collectors of logs."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        """The object as text."""
-        entry = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname,
-            "logger": record.name,
-            "message": record.getMessage(),
-            "request_id": current_request_id.get(),
-            **getattr(record, "facts", {}),
-        }
-        if record.exc_info:
-            entry["traceback"] = self.formatException(record.exc_info)
-        texts = {name: redact(value) if isinstance(value, str) else value for name, value in entry.items()}
-        return json.dumps({name: value for name, value in texts.items() if value is not None}, default=str)
+    def __init__(self) -> None:
+        super().__init__(
+            "%(message)s %(levelname)s %(name)s",
+            rename_fields={"levelname": "level", "name": "logger", "exc_info": "traceback"},
+        )
+
+    def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
+        """The object without secrets and without what is not known."""
+        texts = {name: redact(value) if isinstance(value, str) else value for name, value in log_data.items()}
+        return {name: value for name, value in texts.items() if value is not None}
+
+    def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
+        """Time, request id and the facts that a line brings (`extra={"facts": …}`)."""
+        facts = getattr(record, "facts", {})
+        super().add_fields(log_data, record, message_dict)
+        log_data.pop("facts", None)
+        log_data["time"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        log_data["request_id"] = current_request_id.get()
+        log_data.update(facts)

@@ -5,6 +5,7 @@ the more generous the rate is. These count in two fixed windows and weigh the ol
 lies within the period (a sliding window counter).
 """
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,12 @@ from rest_framework.throttling import AnonRateThrottle, ScopedRateThrottle, Simp
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
+
+logger = logging.getLogger("aforo.throttling")
+
+# A cache that did not answer is left alone for so long (s): a hung one then costs one request in a while its deadline.
+LEFT_ALONE_S = 15.0
+_SAID_EVERY_S = 60.0
 
 
 class _WindowCounter(SimpleRateThrottle):
@@ -43,6 +50,16 @@ class _WindowCounter(SimpleRateThrottle):
         return self.wait_s
 
     def _count(self, key: str, allowed: int, period_s: float, now_s: float) -> bool:
+        if _away.now():
+            return True
+        try:
+            return self._count_in_cache(key, allowed, period_s, now_s)
+        except Exception as error:
+            # Whatever the cache raises: who counts requests must not be why there are no answers.
+            _away.begin(error)
+            return True
+
+    def _count_in_cache(self, key: str, allowed: int, period_s: float, now_s: float) -> bool:
         window, elapsed_s = divmod(now_s, period_s)
         current_key, previous_key = f"{key}:{int(window)}", f"{key}:{int(window) - 1}"
         cache.add(current_key, 0, timeout=2 * period_s)
@@ -58,6 +75,33 @@ class _WindowCounter(SimpleRateThrottle):
             # The entry was evicted in between; the count starts again, which errs on the side of answering.
             cache.set(current_key, 1, timeout=2 * period_s)
         return True
+
+
+class _Away:
+    """Whether the cache failed lately; while it is away every request is within its rate."""
+
+    def __init__(self) -> None:
+        self._until_s = 0.0
+        self._said_at_s = -_SAID_EVERY_S
+
+    def now(self) -> bool:
+        """Whether to leave the cache alone."""
+        return time.monotonic() < self._until_s
+
+    def begin(self, error: Exception) -> None:
+        """Leaves it alone for a while, and says so at most once a minute."""
+        now_s = time.monotonic()
+        self._until_s = now_s + LEFT_ALONE_S
+        if now_s - self._said_at_s >= _SAID_EVERY_S:
+            self._said_at_s = now_s
+            logger.warning("the cache does not work, requests are not counted: %s", error)
+
+    def end(self) -> None:
+        """Asks the cache again."""
+        self._until_s = 0.0
+
+
+_away = _Away()
 
 
 def _wait_s(previous: int, current: int, allowed: int, elapsed_s: float, period_s: float) -> float:
@@ -80,6 +124,16 @@ class UserThrottle(_WindowCounter, UserRateThrottle):
     def get_cache_key(self, request: Request, view: "APIView") -> str | None:
         """The user's key; None for anonymous requests, which have a throttle of their own."""
         return super().get_cache_key(request, view) if request.user and request.user.is_authenticated else None
+
+
+class InvalidTokenThrottle(_WindowCounter, AnonRateThrottle):
+    """Per address, for tokens that are no good."""
+
+    scope = "invalid-tokens"
+
+    def get_cache_key(self, request: Request, view: "APIView") -> str:
+        """The address, whoever asks."""
+        return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
 
 
 class ScopeThrottle(_WindowCounter, ScopedRateThrottle):

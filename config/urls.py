@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from config import views
-from config.health.views import healthz, readyz
+from config.health.views import healthz, readyz, statusz
 from reports.links import ShareLinkView
 
 # Routes of the apps are added here, one line each.
@@ -29,6 +29,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("favicon.ico", views.favicon),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("statusz", statusz, name="statusz"),
 ]
 
 handler400 = views.bad_request

@@ -1,11 +1,14 @@
 """Views that belong to no app: the schema, its page, and answers for addresses nobody has."""
 
+import sys
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.templatetags.static import static
 from django.urls import Resolver404, resolve, reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
@@ -13,7 +16,7 @@ from drf_spectacular.renderers import OpenApiJsonRenderer2, OpenApiYamlRenderer2
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from catalog.api.problems import NotFound
-from config.api_errors import problem_response
+from config.api_errors import database_away, problem_response
 
 
 class SchemaView(SpectacularAPIView):
@@ -76,10 +79,28 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500 outside a view; what went wrong is in the log already."""
+    """500 outside a view, 503 where the database was not there; what went wrong is in the log already."""
+    raised = sys.exc_info()[1]
+    if isinstance(raised, OperationalError | InterfaceError):
+        return unavailable(request)
     if _is_api(request):
         return problem_response(RuntimeError("an error outside a view of the API"), request)
     return defaults.server_error(request)
+
+
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """503: a problem under /api/ and for share links, a few words for people elsewhere."""
+    problem = database_away()
+    if _is_api(request) or request.path_info.startswith("/r/"):
+        return problem_response(problem, request)
+    page = format_html(_PAGE, title=problem.title, detail=problem.detail)
+    return HttpResponse(page, status=503, headers=problem.headers)
+
+
+_PAGE = (
+    '<!doctype html><html lang="en"><head><title>{title}</title></head>'
+    "<body><h1>{title}</h1><p>{detail}</p></body></html>"
+)
 
 
 def _is_api(request: HttpRequest) -> Any:

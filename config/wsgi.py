@@ -1,4 +1,4 @@
-"""WSGI entry point."""
+"""Django as a WSGI application; `config.rsgi` stands in front of it."""
 
 import os
 
@@ -6,11 +6,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.wsgi import get_wsgi_application
 
-from config.chunked_body import ChunkedBodies
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.prod")
-application = ChunkedBodies(get_wsgi_application())
+application = get_wsgi_application()
 
 if settings.AFORO_ENVIRONMENT == "production":
-    # Management commands and workers run the system checks by themselves, a WSGI server does not.
+    # Management commands and workers run the system checks by themselves, a web server does not.
     call_command("check")

@@ -1,4 +1,4 @@
-"""Serving stored files: ETag, one range, and no thread of the API held longer than a block takes."""
+"""Serving stored files: ETag, one range, and no thread held longer than a block takes."""
 
 import re
 import threading
@@ -32,8 +32,7 @@ class Download:
     file_name: str
 
 
-# A slow reader holds a thread of the web process for as long as it reads; this many may, so that some are left for
-# the API (AFORO_WEB_THREADS is larger). In production the web server in front sends the files.
+# A slow reader holds an open file of the web process for as long as it reads. In production nginx sends the files.
 MOST_AT_ONCE = 24
 _streams = threading.BoundedSemaphore(MOST_AT_ONCE)
 

@@ -2,12 +2,13 @@
 
 from django.utils.translation import gettext_lazy as _
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
 from config.access.models import ApiToken, User
 from config.access.tokens import PREFIX as TOKEN_PREFIX
 from config.access.tokens import find_token
+from config.throttling import InvalidTokenThrottle
 
 _SCHEME = b"bearer"
 
@@ -23,12 +24,24 @@ class BearerAuthentication(BaseAuthentication):
             return None
         token = find_token(parts[1].decode("latin-1")) if len(parts) == 2 else None
         if token is None:
+            _count_failure(request)
             raise AuthenticationFailed(_("The token is unknown, expired or revoked."))
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
         """The challenge of a 401."""
         return 'Bearer realm="aforo"'
+
+
+def _count_failure(request: Request) -> None:
+    """An address that goes on sending tokens that are no good is told to wait; a good one from there still works.
+
+    Raises:
+        Throttled: beyond the rate.
+    """
+    throttle = InvalidTokenThrottle()
+    if not throttle.allow_request(request, None):  # type: ignore[arg-type]  # the throttle asks nothing of the view
+        raise Throttled(throttle.wait())
 
 
 def _refuse_misplaced_token(parts: list[bytes]) -> None:

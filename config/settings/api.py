@@ -10,6 +10,7 @@ THROTTLE_RATES = {
     "user": env.rate("AFORO_THROTTLE_USER", "60000/min"),
     "estimates": env.rate("AFORO_THROTTLE_ESTIMATES", "60000/min"),
     "reports-create": env.rate("AFORO_THROTTLE_REPORTS_CREATE", "120/min"),
+    "invalid-tokens": env.rate("AFORO_THROTTLE_INVALID_TOKENS", "30/min"),
     "share-links": env.rate("AFORO_THROTTLE_SHARE_LINKS", "120/min"),
 }
 

@@ -1,5 +1,6 @@
 """Settings that hold everywhere; dev, test and prod say what differs."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from config import env
 from config.settings.api import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401  settings
+from config.settings.csp import CONTENT_SECURITY_POLICY  # noqa: F401  settings
 from config.settings.unfold import UNFOLD  # noqa: F401  settings
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -29,6 +31,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "axes",
     "config.access",
     "config.health",
     "catalog",
@@ -39,6 +42,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.middleware.RequestIdMiddleware",
     "config.middleware.AccessLogMiddleware",
+    "config.middleware.ProbesMiddleware",
     "config.middleware.ContentSecurityPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -50,6 +54,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "simple_history.middleware.HistoryRequestMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 TEMPLATES = [
@@ -77,6 +82,23 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# People log in at the admin alone; an address to go on to that is unsafe, or none, leads there too.
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
+AXES_HANDLER = "config.access.lockout.LockoutHandler"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "username", "ip_address"]
+AXES_FAILURE_LIMIT = env.integer("AFORO_LOGIN_FAILURES", 5, at_least=1, at_most=100)
+AXES_COOLOFF_TIME = timedelta(minutes=env.integer("AFORO_LOGIN_LOCKED_MINUTES", 15, at_least=1, at_most=1440))
+# Who goes on trying while shut out does not prolong it, for then anybody could shut a user out for ever.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "config.access.lockout.address_of"
+AXES_LOCKOUT_CALLABLE = "config.access.lockout.locked_out"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+
 USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = True
@@ -90,14 +112,27 @@ STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
 # A connection per request costs more than most requests do (2 ms); health checks replace those that died.
 DATABASE_PERSISTENCE = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
 
+# Seconds within which Redis must let in and answer: longer than a worker's wait for a message (1 s).
+AFORO_REDIS_WITHIN_S = env.integer("AFORO_REDIS_WITHIN_S", 2, at_least=2, at_most=60)
+
 CACHES: dict[str, Any] = {
     "default": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "OPTIONS": {"MAX_ENTRIES": 20_000},
     }
 }
-if _cache_url := env.text("AFORO_CACHE_URL", ""):
-    CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": _cache_url}}
+if _cache_url := env.cache("AFORO_CACHE_URL"):
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": _cache_url,
+            "OPTIONS": {
+                "socket_connect_timeout": AFORO_REDIS_WITHIN_S,
+                "socket_timeout": AFORO_REDIS_WITHIN_S,
+                "socket_keepalive": True,
+            },
+        }
+    }
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -110,6 +145,10 @@ AFORO_ENVIRONMENT = "development"
 AFORO_ALLOW_ANONYMOUS = env.boolean("AFORO_ALLOW_ANONYMOUS", False)
 AFORO_TOKEN_DAYS = env.integer("AFORO_TOKEN_DAYS", 90, at_least=1, at_most=3650)
 AFORO_MAX_BODY_BYTES = env.integer("AFORO_MAX_BODY_BYTES", 2 * 1024 * 1024, at_least=1024)
+AFORO_MAX_UPLOAD_BYTES = env.integer("AFORO_MAX_UPLOAD_BYTES", 10 * 1024 * 1024, at_least=1024)
+AFORO_MAX_HELD_BODY_BYTES = env.integer("AFORO_MAX_HELD_BODY_BYTES", 64 * 1024 * 1024, at_least=1024)
+AFORO_BODY_WITHIN_S = env.integer("AFORO_BODY_WITHIN_S", 20, at_least=1, at_most=600)
+AFORO_SEND_WITHIN_S = env.integer("AFORO_SEND_WITHIN_S", 60, at_least=1, at_most=3600)
 AFORO_SWEEP_CHUNK_ROWS = env.integer("AFORO_SWEEP_CHUNK_ROWS", 50_000, at_least=1, at_most=200_000)
 AFORO_LEASE_S = env.integer("AFORO_LEASE_S", 60, at_least=2, at_most=600)
 AFORO_ARTIFACT_DIR = Path(env.text("AFORO_ARTIFACT_DIR", str(DATA_DIR / "artifacts"))).absolute()

@@ -12,6 +12,7 @@ DATA_DIR.mkdir(parents=True, exist_ok=True)
 # Off unless asked for: with it on, every query is kept in memory and errors show pages instead of problems.
 DEBUG = env.boolean("AFORO_DEBUG", False)
 SECRET_KEY = env.text("AFORO_SECRET_KEY", "development-only-not-a-secret")
+SECRET_KEY_FALLBACKS = env.words("AFORO_SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *env.words("AFORO_ALLOWED_HOSTS")]
 DATABASES = {
     "default": env.database("DATABASE_URL", f"sqlite:///{quote(str(DATA_DIR / 'aforo.sqlite3'))}")

@@ -9,6 +9,8 @@ from config.settings.base import DATA_DIR, DATABASE_PERSISTENCE, LOGGING
 AFORO_ENVIRONMENT = "production"
 DEBUG = False
 SECRET_KEY = env.text("AFORO_SECRET_KEY")
+# Former keys: what they signed (sessions, share links) stays good.
+SECRET_KEY_FALLBACKS = env.words("AFORO_SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = env.words("AFORO_ALLOWED_HOSTS")
 CSRF_TRUSTED_ORIGINS = env.words("AFORO_CSRF_TRUSTED_ORIGINS")
 DATABASES = {"default": env.database("DATABASE_URL") | DATABASE_PERSISTENCE}
@@ -21,14 +23,15 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
-# Off only where something in front speaks TLS to people and plain HTTP on a private network to us.
-AFORO_TLS = env.boolean("AFORO_TLS", True)
-SECURE_SSL_REDIRECT = AFORO_TLS
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
-SESSION_COOKIE_SECURE = AFORO_TLS
-CSRF_COOKIE_SECURE = AFORO_TLS
-SECURE_HSTS_SECONDS = 365 * 24 * 3600 if AFORO_TLS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = AFORO_TLS
-SECURE_HSTS_PRELOAD = AFORO_TLS
+# 1 where this service itself is reached by HTTPS only; 0 where something in front turns people to HTTPS.
+SECURE_SSL_REDIRECT = env.boolean("AFORO_HTTPS_REDIRECT", True)
+# Browsers send cookies by HTTPS alone, whoever speaks it; 0 only where people come by plain HTTP.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.boolean("AFORO_SECURE_COOKIES", True)
+# For as long as it says browsers use HTTPS for this host, so it is tried with a short time first; preload is for ever.
+SECURE_HSTS_SECONDS = env.integer("AFORO_HSTS_S", 365 * 24 * 3600, at_least=0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.boolean("AFORO_HSTS_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = env.boolean("AFORO_HSTS_PRELOAD", False)
+# What the switches above leave out is left out on purpose.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 if env.integer("AFORO_TRUSTED_PROXIES", 0, at_least=0, at_most=10):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

@@ -22,4 +22,6 @@ AFORO_ENVIRONMENT = "test"
 AFORO_ALLOW_ANONYMOUS = True
 AFORO_TEST_PAUSE_AFTER_CHUNK = ""
 THROTTLE_RATES.update(dict.fromkeys(THROTTLE_RATES, "1000000/min"))
+# Tests sign people in without a request; those of the lock-out turn it on.
+AXES_ENABLED = False
 WHITENOISE_USE_FINDERS = True

@@ -17,6 +17,11 @@ from config.supervisor.children import ChildSpec, Supervisor, die_with_parent
 ROOT = Path(__file__).resolve().parents[2]
 READY_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.1
+# HTTP/1 alone, whose headers have a deadline (ms); as in the Dockerfile.
+GRANIAN_OPTIONS = (
+    "--http", "1", "--no-ws", "--http1-header-read-timeout", "10000", "--respawn-failed-workers",
+    "--workers-kill-timeout", "10",
+)  # fmt: skip
 
 
 def main() -> int:
@@ -53,7 +58,7 @@ def main() -> int:
 
     alive = supervisor.watch(until=ready_or_late)
     if alive and not supervisor.stops_asked:
-        say(f"ready after {time.monotonic() - began_s:.1f} s" if ready else f"not ready yet: see {base}/readyz")
+        say(f"ready after {time.monotonic() - began_s:.1f} s" if ready else f"not ready yet: see {base}/statusz")
         sys.stdout.write(banner(base, demo))
         sys.stdout.flush()
         alive = supervisor.watch()
@@ -90,11 +95,9 @@ def prepare(environment: Mapping[str, str], *, stop_asked: Callable[[], bool]) -
 
 
 def web(host: str, port: int, environment: Mapping[str, str]) -> ChildSpec:
-    """The web server: granian, WSGI."""
-    command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--host", host, "--port", str(port)]
-    command += ["--workers", environment.get("AFORO_WEB_PROCESSES") or "2"]
-    command += ["--blocking-threads", environment.get("AFORO_WEB_THREADS") or "32"]
-    command += ["--no-ws", "--respawn-failed-workers", "--workers-kill-timeout", "10", "config.wsgi:application"]
+    """The web server: granian, with the threads that answer in `config.rsgi`."""
+    command = [sys.executable, "-m", "granian", "--interface", "rsgi", "--host", host, "--port", str(port)]
+    command += ["--workers", environment.get("AFORO_WEB_PROCESSES") or "2", *GRANIAN_OPTIONS, "config.rsgi:application"]
     return ChildSpec(name="web", command=command, environment=environment, folder=ROOT)
 
 
@@ -111,7 +114,7 @@ def worker(port: int, environment: Mapping[str, str]) -> ChildSpec:
 def is_ready(base: str) -> bool:
     """Whether database, broker and worker all answer."""
     try:
-        with urllib.request.urlopen(f"{base}/readyz", timeout=2) as answer:  # noqa: S310  our own http address
+        with urllib.request.urlopen(f"{base}/statusz", timeout=5) as answer:  # noqa: S310  our own http address
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
@@ -125,7 +128,7 @@ def banner(base: str, demo: Mapping[str, Any]) -> str:
   Admin            {base}/admin/
   Login            {demo["username"]} / {demo["password"]}
   API token        {demo["token"]}
-  Worker health    {base}/readyz
+  Worker health    {base}/statusz
 
   A first answer:
 

@@ -155,7 +155,7 @@ def run(stack: str, reports: int, every_s: float, folder: Path) -> dict[str, int
     postgres = redis = None
     if stack == "services":
         postgres, redis = Postgres(folder), Redis(folder)
-        environment |= {"DATABASE_URL": postgres.url, "AFORO_BROKER_URL": redis.url}
+        environment |= {"DATABASE_URL": postgres.url, "AFORO_BROKER_URL": redis.url, "AFORO_CACHE_URL": redis.url}
     service = LiveService(environment, folder / "supervisor.log")
     faults = Faults(service, folder, postgres, redis)
     stop = threading.Event()

@@ -180,3 +180,20 @@ def test_there_is_no_demo_user_in_production(settings, tmp_path):
     with pytest.raises(RuntimeError, match="production"):
         ensure_demo()
     assert not User.objects.exists()
+
+
+def test_an_address_that_goes_on_with_wrong_tokens_is_told_to_wait_and_a_right_one_still_works(token, settings):
+    from django.core.cache import cache
+
+    rates = settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"] | {"invalid-tokens": "3/min"}
+    settings.REST_FRAMEWORK = settings.REST_FRAMEWORK | {"DEFAULT_THROTTLE_RATES": rates}
+    cache.clear()
+    wrong = "afo_" + "a" * 43
+    assert [get("/api/v1/owned/", wrong).status_code for _ in range(3)] == [401] * 3
+    refused = get("/api/v1/owned/", wrong)
+    assert refused.status_code == 429
+    assert int(refused["Retry-After"]) >= 1
+    assert get("/api/v1/owned/", token[1]).status_code == 200
+    other = Client(REMOTE_ADDR="10.0.0.9").get("/api/v1/owned/", headers={"Authorization": f"Bearer {wrong}"})
+    assert other.status_code == 401
+    cache.clear()

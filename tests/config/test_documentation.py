@@ -6,7 +6,7 @@ import pytest
 
 from tests.live import ROOT
 
-READ = re.compile(r"""(?:env\.\w+|environ(?:ment)?\.get|environ)\s*[\[(]\s*"((?:AFORO_|DATABASE_URL)\w*)""")
+READ = re.compile(r"""(?:env\.\w+|\binteger|environ(?:ment)?\.get|environ)\s*[\[(]\s*"((?:AFORO_|DATABASE_URL)\w*)""")
 
 
 def names_read() -> set[str]:

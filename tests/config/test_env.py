@@ -88,14 +88,20 @@ def test_a_password_is_never_in_the_message(monkeypatch):
 
 def test_postgresql_parts_are_decoded(monkeypatch):
     found = read(monkeypatch, "postgresql://us%40er:p%2Fw%23@db.example:6432/my%20db?sslmode=require", env.database)
+    options = found.pop("OPTIONS")
+    assert options["sslmode"] == "require"
+    # Nothing waits for ever: to connect (s), for a statement, for a peer that is gone (s, ms), for an answer (s).
+    assert (options["connect_timeout"], options["options"]) == (5, "-c statement_timeout=20s")
+    assert options["keepalives_idle"] + options["keepalives_count"] * options["keepalives_interval"] == 25
+    assert options["tcp_user_timeout"] == 15_000
+    assert options["answer_within_s"] == 22
     assert found == {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.postgresql",
         "NAME": "my db",
         "USER": "us@er",
         "PASSWORD": "p/w#",
         "HOST": "db.example",
         "PORT": "6432",
-        "OPTIONS": {"sslmode": "require"},
     }
 
 
@@ -111,6 +117,16 @@ def test_sqlite_paths(monkeypatch):
 @pytest.mark.parametrize("url", ["redis://localhost:6379/0", "rediss://u:p@h/3", "redis://h", "file:///data/broker"])
 def test_brokers(monkeypatch, url):
     assert read(monkeypatch, url, env.broker) == url
+
+
+def test_a_cache_has_the_address_of_a_broker(monkeypatch):
+    assert env.cache("X") == ""
+    assert read(monkeypatch, "", env.cache) == ""
+    assert read(monkeypatch, "rediss://u:p@h/3", env.cache) == "rediss://u:p@h/3"
+    assert read(monkeypatch, "redis+socket:///run/redis.sock", env.cache) == "unix:///run/redis.sock"
+    for wrong in ("file:///data/cache", "memcached://h", "redis://h/queue"):
+        with pytest.raises(ImproperlyConfigured, match=r"\bX\b"):
+            read(monkeypatch, wrong, env.cache)
 
 
 def test_words(monkeypatch):

@@ -13,7 +13,7 @@ from tests.live import HANGS_AFTER_S
 
 def ready(service) -> bool:
     try:
-        return service.call("GET", "/readyz")[0] == 200
+        return service.call("GET", "/statusz")[0] == 200
     except OSError:
         return False
 
@@ -57,7 +57,7 @@ def test_make_run_on_embedded_defaults(live_service, tmp_path):
 @pytest.mark.services
 def test_make_run_on_postgresql_and_redis(live_service, services_environment):
     service = live_service(services_environment)
-    status, body = service.call("GET", "/readyz")
+    status, body = service.call("GET", "/statusz")
     assert status == 200
     assert body["checks"]["database"]["vendor"] == "postgresql"
     assert body["checks"]["broker"]["transport"] == "redis"

@@ -50,6 +50,12 @@ def test_switches_of_tests_are_refused_by_checks():
     assert "aforo.E001" in done.stderr
 
 
+def test_a_switch_that_is_gone_is_refused_and_says_what_took_its_place():
+    done = manage("check", AFORO_TLS="0")
+    assert done.returncode == 1
+    assert "AFORO_TLS is gone; AFORO_HTTPS_REDIRECT" in done.stderr
+
+
 @pytest.mark.parametrize("hosts", [None, "*", "aforo.example.org,*"])
 def test_hosts_must_be_named(hosts):
     done = manage("check", AFORO_ALLOWED_HOSTS=hosts)
@@ -57,10 +63,58 @@ def test_hosts_must_be_named(hosts):
     assert "aforo.E002" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("AFORO_SECRET_KEY", "x"),
+        ("AFORO_SECRET_KEY", "k9!vQ2#xT7@mZ4$wB8%nC1^pL6&dF3*gH5(jR0)sY-eU_aWiO"),
+        ("AFORO_SECRET_KEY", "development-only-not-a-secret"),
+        ("AFORO_SECRET_KEY", "development-only-not-a-secret" * 3),
+        ("AFORO_SECRET_KEY", "s" * 60),
+        ("AFORO_SECRET_KEY", "django-insecure-k9!vQ2#xT7@mZ4$wB8%nC1^pL6&dF3*gH5(jR0)sY-eU"),
+        ("AFORO_SECRET_KEY_FALLBACKS", f"{GOOD['AFORO_SECRET_KEY']},short"),
+    ],
+)
+def test_keys_that_can_be_guessed_or_read_are_refused_and_not_shown(name, key):
+    done = manage("check", **{name: key})
+    assert done.returncode == 1
+    assert f"{name} " in done.stderr
+    assert "aforo.E003" in done.stderr
+    assert key == "x" or key not in done.stderr
+
+
+def setting(expression, **changes):
+    code = f"from django.conf import settings; print({expression})"
+    return manage("shell", "--no-imports", "-c", code, **changes).stdout.strip()
+
+
+def test_what_a_former_key_signed_stays_good():
+    sign = "from django.core import signing; print(signing.Signer(salt='reports.share-link').sign('x'))"
+    signed = manage("shell", "--no-imports", "-c", sign).stdout.strip()
+    read = f"from django.core import signing; print(signing.Signer(salt='reports.share-link').unsign('{signed}'))"
+    new = GOOD["AFORO_SECRET_KEY"][::-1]
+    kept = {"AFORO_SECRET_KEY": new, "AFORO_SECRET_KEY_FALLBACKS": GOOD["AFORO_SECRET_KEY"]}
+    assert manage("shell", "--no-imports", "-c", read, **kept).stdout.strip() == "x"
+    assert "BadSignature" in manage("shell", "--no-imports", "-c", read, AFORO_SECRET_KEY=new).stderr
+
+
+def test_secure_cookies_and_hsts_are_switches_of_their_own():
+    shown = (
+        "settings.SECURE_SSL_REDIRECT, settings.SESSION_COOKIE_SECURE, settings.CSRF_COOKIE_SECURE, "
+        "settings.SECURE_HSTS_SECONDS, settings.SECURE_HSTS_INCLUDE_SUBDOMAINS, settings.SECURE_HSTS_PRELOAD"
+    )
+    assert setting(shown) == "True True True 31536000 False False"
+    # Behind a proxy that speaks TLS.
+    assert setting(shown, AFORO_HTTPS_REDIRECT="0") == "False True True 31536000 False False"
+    assert setting(shown, AFORO_SECURE_COOKIES="0") == "True False False 31536000 False False"
+    asked = {"AFORO_HSTS_S": "60", "AFORO_HSTS_SUBDOMAINS": "1", "AFORO_HSTS_PRELOAD": "1"}
+    assert setting(shown, **asked) == "True True True 60 True True"
+
+
 def test_the_web_process_runs_the_checks_too():
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AFORO_", "DJANGO_", "DATABASE_"))}
     done = subprocess.run(
-        [sys.executable, "-c", "import config.wsgi"],
+        [sys.executable, "-c", "import config.rsgi"],
         cwd=ROOT,
         env=kept | GOOD | {"AFORO_TEST_PAUSE_AFTER_CHUNK": "1"},
         capture_output=True,

@@ -3,9 +3,11 @@
 import json
 import logging
 import re
+import threading
 
 import pytest
 from django.core.cache import cache
+from django.db import InterfaceError, OperationalError
 from django.test import Client
 
 from config.health import views as health
@@ -54,7 +56,7 @@ def test_the_schema_is_openapi_3_1_as_json_and_as_yaml(client):
 
 
 def test_security_headers(client):
-    response = client.get("/healthz")
+    response = client.get("/api/docs/")
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["X-Frame-Options"] == "DENY"
     assert response["Referrer-Policy"] == "same-origin"
@@ -126,24 +128,109 @@ def test_the_rate_recovers_over_the_next_period(rates):
     assert [throttle._count("k", 10, 60, 690.0) for _ in range(5)].count(True) == 4
 
 
-def test_readiness_names_what_is_missing(client, monkeypatch):
-    body = client.get("/readyz").json()
-    assert body["status"] == "not_ready"
-    assert body["checks"]["database"]["ok"]
+def test_readiness_is_of_the_web_alone_and_the_status_of_everything(client, monkeypatch):
+    ready = client.get("/readyz")
+    assert ready.status_code == 200
+    assert set(ready.json()["checks"]) == {"database", "artifacts"}
+    status = client.get("/statusz")
+    assert status.status_code == 503
+    body = status.json()
+    assert body["status"] == "degraded"
     assert body["checks"]["broker"]["ok"]
+    assert body["checks"]["queue"] == {"ok": True, "versions": {}}
     assert not body["checks"]["worker"]["ok"]
     beat("worker@here")
-    response = client.get("/readyz")
+    response = client.get("/statusz")
     assert response.status_code == 200
     assert response.json()["checks"]["worker"]["heartbeat_age_s"] < STALE_AFTER_S
 
     def broken():
         raise ConnectionError("redis://:hunter2@broker refused")
 
-    monkeypatch.setitem(health.CHECKS, "broker", broken)
-    response = client.get("/readyz")
+    monkeypatch.setitem(health.STATUS, "broker", broken)
+    assert client.get("/readyz").status_code == 200
+    response = client.get("/statusz")
     assert response.status_code == 503
     assert b"hunter2" not in response.content
+
+
+def test_a_store_of_files_that_went_takes_the_web_out_of_rotation(client, settings, tmp_path):
+    settings.AFORO_ARTIFACT_DIR = tmp_path / "mount"
+    assert client.get("/readyz").status_code == 200
+    (tmp_path / "mount").rmdir()
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert not response.json()["checks"]["artifacts"]["ok"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_check_that_hangs_is_not_waited_for(client, monkeypatch):
+    ends = threading.Event()
+    started: list[int] = []
+
+    def hung():
+        started.append(1)
+        ends.wait()
+        return {"ok": True}
+
+    monkeypatch.setattr(health, "CHECK_WITHIN_S", 0.05)
+    monkeypatch.setattr(health, "_probes", {})
+    monkeypatch.setattr(health, "READINESS", {"artifacts": hung})
+    try:
+        for _ in range(5):
+            response = client.get("/readyz")
+            assert (response.status_code, response.json()["checks"]["artifacts"]["ok"]) == (503, False)
+        # Those who ask later wait for the same thread.
+        assert len(started) <= 1
+    finally:
+        ends.set()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/statusz"])
+def test_probes_come_under_any_host_and_scheme(client, settings, caplog, path):
+    settings.ALLOWED_HOSTS, settings.SECURE_SSL_REDIRECT = ["aforo.example.org"], True
+    response = client.get(path, headers={"Host": "10.9.8.7:8000"})
+    assert response.status_code in (200, 503)
+    assert response["Content-Type"] == "application/json"
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+AWAY = [OperationalError("server closed the connection"), InterfaceError("connection already closed")]
+
+
+@pytest.mark.parametrize("error", AWAY)
+@pytest.mark.parametrize("path", ["/api/v1/gpus/", "/admin/", "/r/a/"])
+def test_a_database_that_is_away_is_503_everywhere(client, admin_user, monkeypatch, error, path):
+    def away(*args, **kwargs):
+        raise error
+
+    client.raise_request_exception = False
+    client.force_login(admin_user)
+    monkeypatch.setattr("reports.services.sharing.open_link", away)
+    monkeypatch.setattr("django.contrib.sessions.backends.db.SessionStore.load", away)
+    response = client.get(path)
+    assert response.status_code == 503
+    assert response["Retry-After"] == "5"
+    assert b"at the moment" in response.content
+    if not path.startswith("/admin/"):
+        assert response.json()["type"] == "urn:aforo:problem:unavailable"
+
+
+def test_a_cache_that_fails_lets_requests_pass_and_says_so_once(client, rates, monkeypatch, caplog):
+    from config import throttling
+
+    def away(*args, **kwargs):
+        calls.append(1)
+        raise ConnectionError("redis is away")
+
+    calls: list[int] = []
+    rates(anon="1/min")
+    monkeypatch.setattr(throttling, "_away", throttling._Away())
+    monkeypatch.setattr("django.core.cache.backends.locmem.LocMemCache.add", away)
+    assert [client.get("/api/v1/schema/").status_code for _ in range(3)] == [200] * 3
+    # Left alone after the first failure: a hung cache costs its deadline once.
+    assert calls == [1]
+    assert sum("requests are not counted" in record.getMessage() for record in caplog.records) == 1
 
 
 def test_an_old_heartbeat_is_not_ready(client):
@@ -154,7 +241,7 @@ def test_an_old_heartbeat_is_not_ready(client):
     from config.health.models import WorkerHeartbeat
 
     WorkerHeartbeat.objects.create(worker="w", beaten_at=timezone.now() - timedelta(seconds=STALE_AFTER_S + 1))
-    assert client.get("/readyz").status_code == 503
+    assert client.get("/statusz").status_code == 503
 
 
 def test_liveness_asks_nobody(client, django_assert_num_queries):

@@ -1,0 +1,1 @@
+"""Django's PostgreSQL backend with a deadline for every answer of the server."""
