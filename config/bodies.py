@@ -47,7 +47,7 @@ class Reader:
         """The whole body; of one in chunks that is over the limit a byte too many, so that it is refused as too large.
 
         Raises:
-            RefusedError: it did not come in time (408), or too much is on its way already (503).
+            RefusedError: it did not come in time (408), or not whole (400), or too much is on its way already (503).
         """
         limit = limit_of(environ)
         body = bytearray()
@@ -76,6 +76,9 @@ class Reader:
             ) from None
         finally:
             self.held_bytes -= len(body)
+        if len(body) < length_of(environ):
+            detail = _("The connection ended before the body did.")
+            raise RefusedError(400, "malformed-body", _("The body is not whole"), detail, environ)
         return bytes(body)
 
 

@@ -87,3 +87,15 @@ def test_the_pages_of_the_catalog_open_without_faults_in_light_and_dark(page, li
     page.wait_for_selector("input[type=file]")
     picture(page, "gpu-import")
     assert page.faults == []
+
+
+def test_a_profile_is_copied_by_a_dialog_that_asks_first(page, live_service):
+    service = live_service()
+    log_in(page, service)
+    page.goto(f"{service.base}/admin/catalog/engineprofile/?q=vllm-0.19")
+    page.click("table a:has-text('vllm-0.19')")
+    page.click("text=Save as new version")
+    page.wait_for_selector("#dialog >> text=next free slug")
+    page.click("#dialog button[type=submit]")
+    page.wait_for_selector("text=vllm-0.19-v2 is a copy")
+    assert page.faults == []

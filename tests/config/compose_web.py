@@ -70,7 +70,7 @@ class ComposeWeb(LiveService):
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self.wait_for(self._answers, 90)
+        self.wait_for(self._answers)
 
     def _answers(self) -> bool:
         try:

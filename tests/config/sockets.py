@@ -7,8 +7,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from tests.live import HANGS_AFTER_S
 
-def exchange(port: int, sent: str, within_s: float = 60.0) -> tuple[int, bytes]:
+
+def exchange(port: int, sent: str, within_s: float = HANGS_AFTER_S) -> tuple[int, bytes]:
     """Status and everything else that came until the service closed the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=within_s) as connection:
         connection.sendall(sent.encode("latin-1"))
@@ -39,7 +41,7 @@ def silent(port: int, sent: str, count: int) -> Iterator[list[socket.socket]]:
     with contextlib.ExitStack() as stack:
         found = []
         for _ in range(count):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=90))
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=HANGS_AFTER_S))
             connection.sendall(sent.encode("latin-1"))
             found.append(connection)
         yield found

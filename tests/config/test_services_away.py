@@ -100,8 +100,8 @@ def test_a_database_that_stops_answering_is_503_and_comes_back(tmp_path):
             assert status == 503
             assert b'"database":{"ok":false' in answer
             proxy.thaw()
-            service.wait_for(lambda: ask(service)[0] == 200, 60)
-            service.wait_for(lambda: exchange(port_of(service), head("GET", "/readyz", CLOSE))[0] == 200, 60)
+            service.wait_for(lambda: ask(service)[0] == 200)
+            service.wait_for(lambda: exchange(port_of(service), head("GET", "/readyz", CLOSE))[0] == 200)
 
 
 def test_a_stopped_worker_leaves_the_web_in_rotation(tmp_path):
