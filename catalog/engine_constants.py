@@ -46,7 +46,8 @@ def engine_profile(facts: Mapping[str, Any], version: Version | None = None) -> 
         return EngineProfile(
             slug=facts["slug"],
             engine=facts["engine"],
-            engine_version=".".join(map(str, version)) if version else facts.get("engine_version") or None,
+            engine_version=facts.get("engine_version") or None,
+            release=".".join(map(str, version)) if version else None,
             kind=kind,
             memory=memory,
             evidence=facts.get("evidence", ""),

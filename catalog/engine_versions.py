@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_NAMED = re.compile(r"(?P<engine>[a-z][a-z0-9.+-]*?)[-@ ]v?(?P<version>\d+(?:\.\d+){0,3})(?:[a-z0-9.+-]*)")
+_NAMED = re.compile(r"(?P<engine>[a-z][a-z0-9.+-]*?)[-@ ]v?(?P<version>\d{1,4}(?:\.\d{1,4}){0,3})(?:[a-z0-9.+-]*)")
 _RANGE = re.compile(r"(?P<first>\d+(?:\.\d+)*)(?: (?:to|and later) ?(?P<last>\d+(?:\.\d+)*)?)?")
 
 Version = tuple[int, ...]
+RELEASE = "release"
+"""Key of the release that was asked for, beside the facts of the profile that covers it."""
 
 
 def version_of(text: str) -> Version:
@@ -47,6 +49,26 @@ def covers(engine_version: str, version: Version) -> bool:
     return version[: len(last)] <= last
 
 
+def release_row(name: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The profile whose range holds the release that a name like `vllm-0.24.1` ends with, and the release.
+
+    Args:
+        name: engine and version.
+        rows: facts of the profiles; calibrations of one's own (rows with a parent) are never meant.
+
+    Returns:
+        The facts with `release`, or None where no range holds it.
+    """
+    asked = named_version(name)
+    if asked is None:
+        return None
+    engine, version = asked
+    for row in rows:
+        if row["engine"] == engine and row.get("parent") is None and covers(row.get("engine_version") or "", version):
+            return {**row, RELEASE: ".".join(map(str, version))}
+    return None
+
+
 def at_version(constants: Mapping[str, Any], version: Version | None) -> dict[str, Any]:
     """Constants as of a version: those of the profile, then what changed up to it (None: all that changed).
 
@@ -60,6 +82,15 @@ def at_version(constants: Mapping[str, Any], version: Version | None) -> dict[st
         if version is None or since <= version:
             found.update(changed)
     return found
+
+
+def changes_at(constants: Mapping[str, Any], version: Version) -> tuple[str, ...]:
+    """The releases up to a version at which constants changed.
+
+    >>> changes_at({"by_version": {"0.18": {}, "0.20.2": {}}}, (0, 20, 1))
+    ('0.18',)
+    """
+    return tuple(since for since in sorted(constants.get("by_version", {})) if version_of(since) <= version)
 
 
 def _changes(constants: Mapping[str, Any]) -> Iterable[tuple[Version, Mapping[str, Any]]]:

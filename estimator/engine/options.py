@@ -9,10 +9,10 @@ class MemoryOverrides:
     """Overrides of the engine profile's memory policy; None leaves the profile's value.
 
     `utilization`: share of the GPU's memory the engine may use, in (0, 1]. `kv_cache_tokens_observed`: what the server
-    printed at start, tokens of KV cache of one replica; it beats the model (basis `observed`). `max_model_len`: the
-    longest sequence the server takes, tokens. `prefix_caching`: whether prefixes are kept. `window_pool_ratio` and
-    `state_pool_ratio`: SGLang's `swa_full_tokens_ratio` and `mamba_full_memory_ratio`. `unified_slots`: llama.cpp's
-    slots share one stream (`--kv-unified`).
+    printed at start, tokens of KV cache of one replica; it beats the model (basis `observed`). The names below it are
+    the engines' own: longest sequence of the server (tokens), prefixes kept or not; vLLM's scheduling of steps ahead,
+    unlike layers at full length, no captured graphs, graphs up to a batch size; SGLang's shares of windows and states;
+    llama.cpp's slots in one stream.
     """
 
     utilization: float | None = None
@@ -21,10 +21,14 @@ class MemoryOverrides:
     max_num_seqs: int | None = None
     kv_cache_tokens_observed: int | None = None
     max_model_len: int | None = None
-    prefix_caching: bool | None = None
-    window_pool_ratio: float | None = None
-    state_pool_ratio: float | None = None
-    unified_slots: bool = False
+    enable_prefix_caching: bool | None = None
+    async_scheduling: bool | None = None
+    disable_hybrid_kv_cache_manager: bool | None = None
+    enforce_eager: bool | None = None
+    max_cudagraph_capture_size: int | None = None
+    swa_full_tokens_ratio: float | None = None
+    mamba_full_memory_ratio: float | None = None
+    kv_unified: bool | None = None
 
 
 class BandSide(StrEnum):

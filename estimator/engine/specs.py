@@ -185,7 +185,8 @@ class LlamaCppConstants:
 class EngineProfile:
     """One serving engine and version range: how it uses memory and how fast it is, with the evidence in words.
 
-    Exactly one of `ideal`, `serving`, `llama_cpp` is set, the one `kind` names.
+    Exactly one of `ideal`, `serving`, `llama_cpp` is set, the one `kind` names. `release` is the one of the range that
+    was asked for (None: the newest).
     """
 
     slug: str
@@ -197,6 +198,12 @@ class EngineProfile:
     serving: ServingConstants | None = None
     llama_cpp: LlamaCppConstants | None = None
     evidence: str = ""
+    release: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What rows and answers call it: the release that was asked for, else the profile."""
+        return f"{self.engine}-{self.release}" if self.release else self.slug
 
     def __post_init__(self) -> None:
         given = [name for name in ("ideal", "serving", "llama_cpp") if getattr(self, name) is not None]

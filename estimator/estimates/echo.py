@@ -81,6 +81,7 @@ class EngineEcho(ResponsePart):
     engine: str = Field(description="Serving engine.")
     engine_version: str | None = Field(description="Versions of the serving engine the profile is for; null for ideal.")
     kind: str = Field(description="ideal, serving or llama_cpp: which model of speed applies.")
+    release: str | None = Field(description="Release inside these versions that was asked for; null for the newest.")
 
 
 class ParallelismEcho(Parallelism):
@@ -128,7 +129,10 @@ def memory_echo(plan: Plan) -> Memory:
     """The overrides of a plan, with the profile's share of memory where none was asked for."""
     asked = asdict(plan.memory)
     if asked["utilization"] is None:
-        asked["utilization"] = plan.engine.memory.utilization
+        degrees = plan.parallelism
+        asked["utilization"] = plan.engine.memory.share_of_memory(
+            plan.gpu.spec.memory_bytes, tp=degrees.tp, pp=degrees.pp
+        )
     return Memory.model_construct(**asked)
 
 

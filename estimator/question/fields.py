@@ -139,7 +139,8 @@ class SlugOf:
         meant = facts.spelled(self.kind, value)
         if len(meant) != 1:
             raise PydanticCustomError("unknown_slug", "unknown {kind}", {"kind": self.kind, "meant": meant})
-        context.get("read_as", {})[value] = meant[0]
+        if meant[0] != value:
+            context.get("read_as", {})[value] = meant[0]
         return meant[0]
 
 

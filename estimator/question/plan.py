@@ -4,7 +4,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from estimator.question.fields import WHOLE, BytesOrNone, Count, EngineSlug, PositiveShare, RequestBody, Tokens
+from estimator.question.fields import (
+    SMALLEST,
+    WHOLE,
+    BytesOrNone,
+    Count,
+    EngineSlug,
+    PositiveShare,
+    RequestBody,
+    Tokens,
+)
 from estimator.question.formats import ActivationFormatName, CacheFormatName, WeightFormatName
 from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
@@ -70,8 +79,37 @@ class Memory(RequestBody):
     max_batched_tokens: Tokens | None = Field(default=None, description="Most tokens of one forward pass.")
     max_num_seqs: Count | None = Field(default=None, description="Most sequences the engine runs at once, count.")
     kv_cache_tokens_observed: Tokens | None = Field(
-        default=None, description="Tokens of KV cache that the server printed at start; beats the model."
+        default=None,
+        description=(
+            "Tokens of KV cache that the server printed at start; beats the model. What vLLM prints for unlike layers "
+            "depends on its version and on max_model_len: name both."
+        ),
     )
+    max_model_len: Tokens | None = Field(
+        default=None,
+        description="Longest sequence the server takes, tokens; the longest of the load when not given.",
+    )
+    enable_prefix_caching: bool | None = Field(
+        default=None,
+        description="Whether prefixes are kept; the version's default for the model when not given. States cost more.",
+    )
+    async_scheduling: bool | None = Field(
+        default=None, description="vLLM from 0.26: false keeps one pass in flight in place of two."
+    )
+    disable_hybrid_kv_cache_manager: bool | None = Field(
+        default=None, description="vLLM: windowed layers are kept at full length."
+    )
+    enforce_eager: bool | None = Field(default=None, description="vLLM: no graphs are captured.")
+    max_cudagraph_capture_size: Count | None = Field(
+        default=None, description="vLLM: largest captured batch, count; twice max_num_seqs, at most 512, by default."
+    )
+    swa_full_tokens_ratio: PositiveShare | None = Field(
+        default=None, description="SGLang: tokens of windowed layers for each token of whole ones; 0.8 by default."
+    )
+    mamba_full_memory_ratio: Annotated[float, Field(ge=SMALLEST, le=1000)] | None = Field(
+        default=None, description="SGLang: memory of states over that of tokens; 0.9 by default."
+    )
+    kv_unified: bool | None = Field(default=None, description="llama.cpp: all slots share one stream of the context.")
 
 
 class PlanRequest(RequestBody):

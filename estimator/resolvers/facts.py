@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol, TypeVar
 
+from catalog.engine_versions import release_row
 from estimator.question.fields import Kind
 
 FactRow = Mapping[str, Any]
@@ -77,10 +78,12 @@ class StoredFacts:
         Raises:
             UnknownSlugError: no such row.
         """
-        try:
-            return self._rows[kind][slug]
-        except KeyError:
-            raise UnknownSlugError(kind, slug) from None
+        found = self._rows.get(kind, {}).get(slug)
+        if found is None and kind == "engine":
+            found = release_row(slug, self._rows.get(kind, {}).values())
+        if found is None:
+            raise UnknownSlugError(kind, slug)
+        return found
 
     def derived(self, key: tuple[str, ...], build: Callable[[], ValueT]) -> ValueT:
         """A value built from these facts once."""

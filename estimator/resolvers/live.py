@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from catalog import snapshot
+from catalog.engine_versions import release_row
 from estimator.question.fields import Kind
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
 
@@ -26,7 +27,9 @@ class LiveFacts:
         return self._catalog.names(kind).keys()
 
     def spelled(self, kind: Kind, given: str) -> tuple[str, ...]:
-        """Slugs that another spelling of a name may mean."""
+        """Slugs that another spelling of a name may mean; an engine with its release stays as it is."""
+        if kind == "engine" and self._release(given) is not None:
+            return (given,)
         return self._catalog.spelled(kind, given)
 
     def row(self, kind: Kind, slug: str) -> FactRow:
@@ -38,7 +41,15 @@ class LiveFacts:
         try:
             return self._catalog.get(kind, slug)
         except snapshot.UnknownSlugError:
-            raise UnknownSlugError(kind, slug) from None
+            found = self._release(slug) if kind == "engine" else None
+            if found is None:
+                raise UnknownSlugError(kind, slug) from None
+            return found
+
+    def _release(self, name: str) -> FactRow | None:
+        """The profile that covers a release of an engine."""
+        slugs = sorted(set(self._catalog.names("engine").values()))
+        return release_row(name, (self._catalog.get("engine", slug) for slug in slugs))
 
     def derived(self, key: tuple[str, ...], build: Callable[[], ValueT]) -> ValueT:
         """A value built from the facts once per revision and process; it must be immutable."""

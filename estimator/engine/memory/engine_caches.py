@@ -24,12 +24,15 @@ _FP8_ROW_SCALE_BYTES = 8
 class CacheSettings:
     """Settings of a server that decide its caches; None leaves what the engine's version does by default.
 
-    `batched_tokens`: most tokens of one pass (or of a micro-batch). `prefix_caching`: whether prefixes are kept.
+    `batched_tokens`: most tokens of one pass (or of a micro-batch), `in_flight_batches` of them at once.
+    `whole_windows`: windowed layers are kept as whole ones. `prefix_caching`: whether prefixes are kept.
     `draft_tokens` of speculation and `draft` layers that share the cache. `window_pool_ratio` and `state_pool_ratio`:
     SGLang's `swa_full_tokens_ratio` and `mamba_full_memory_ratio`. `unified`: llama.cpp's slots share one stream.
     """
 
     batched_tokens: int = 0
+    in_flight_batches: int = 1
+    whole_windows: bool = False
     prefix_caching: bool | None = None
     draft_tokens: int = 0
     draft: tuple[LayerCache, ...] = ()
@@ -89,11 +92,11 @@ def rank_caches(
     return (*layer_caches(folded.architecture, size, layers=layers), *settings.draft)
 
 
-def vllm_pool(caches: Sequence[LayerCache], kv_format: str, policy: MemoryPolicy) -> BlockPool:
+def vllm_pool(caches: Sequence[LayerCache], kv_format: str, policy: MemoryPolicy, settings: CacheSettings) -> BlockPool:
     """The pool of blocks of a rank under the rules of the policy's version."""
     if has_compressed(caches):
         return compressed_pool(caches, _row_bytes(caches, kv_format), packed=policy.packed_groups)
-    if not policy.hybrid_cache:
+    if not policy.hybrid_cache or settings.whole_windows:
         caches = [_without_window(cache) for cache in caches]
     rules = BlockRules(
         block_tokens=policy.block_tokens,
@@ -120,7 +123,7 @@ def _allocation(
         return KvAllocation(block_bytes=(), block_tokens=(), resident_blocks=(), chunk_blocks=())
     match policy.cache_layout:
         case CacheLayout.BLOCKS:
-            return _blocks(vllm_pool(caches, kv_format, policy), policy, settings)
+            return _blocks(vllm_pool(caches, kv_format, policy, settings), policy, settings)
         case CacheLayout.SHARES:
             return _shares(caches, policy, settings)
         case CacheLayout.CELLS:
@@ -139,7 +142,7 @@ def _row_bytes(caches: Sequence[LayerCache], kv_format: str) -> int:
 
 def _blocks(pool: BlockPool, policy: MemoryPolicy, settings: CacheSettings) -> KvAllocation:
     """Groups of a pool: ⌈t/b⌉ blocks of whole layers, ⌈min(W - 1 + in flight, t)/b⌉ + 1 of windows, states constant."""
-    in_flight = settings.batched_tokens * policy.in_flight_batches
+    in_flight = settings.batched_tokens * settings.in_flight_batches
     unit = float(pool.block_bytes)
     kinds: list[tuple[float, float, float, float]] = []
     fixed = 0.0
@@ -169,7 +172,7 @@ def _tokens(caches: Sequence[LayerCache], policy: MemoryPolicy, settings: CacheS
     """Pages of tokens without padding: windowed layers keep window and pass, in whole blocks and one more."""
     block = policy.block_tokens
     uniform = len({(cache.kind, cache.window_tokens) for cache in caches}) == 1
-    whole = not policy.hybrid_cache or (uniform and not policy.uniform_window)
+    whole = settings.whole_windows or not policy.hybrid_cache or (uniform and not policy.uniform_window)
     kinds: dict[tuple[float, float], Fraction] = {}
     fixed = Fraction(0)
     for cache in caches:

@@ -208,12 +208,19 @@ def runtime_overhead(policy: MemoryPolicy, overrides: MemoryOverrides, paralleli
     return policy.runtime_overhead_bytes
 
 
-def graph_bytes(policy: MemoryPolicy, max_num_seqs: int) -> int:
+def _graphs(plan: MemoryPlan) -> int:
+    """Bytes of the graphs that a plan captures; none where it runs eagerly."""
+    if plan.overrides.enforce_eager:
+        return 0
+    return graph_bytes(plan.policy, sequences_limit_of(plan), plan.overrides.max_cudagraph_capture_size)
+
+
+def graph_bytes(policy: MemoryPolicy, max_num_seqs: int, largest: int | None = None) -> int:
     """Bytes of captured graphs: those of the first, and `cuda_graph_size_bytes` for each captured batch size.
 
     Batch sizes 1, 2, 4, every 8th to 256 and every 16th to 512 are captured: for mixed passes up to twice
-    `max_num_seqs`, for decode alone up to `max_num_seqs`. Source: vLLM config/vllm.py (0.20 to 0.33); eight sequences
-    make 9 graphs, 256 make 86, as the logs say.
+    `max_num_seqs`, for decode alone up to `max_num_seqs`, and none above `largest` where that is set.
+    Source: vLLM config/vllm.py (0.20 to 0.33); eight sequences make 9 graphs, 256 make 86, as the logs say.
 
     >>> graph_bytes(MemoryPolicy(cuda_graph_bytes=0, cuda_graph_size_bytes=1), 8)
     9
@@ -222,7 +229,8 @@ def graph_bytes(policy: MemoryPolicy, max_num_seqs: int) -> int:
     """
     if not policy.cuda_graph_size_bytes:
         return policy.cuda_graph_bytes
-    sizes = _captured_sizes(2 * max_num_seqs) + _captured_sizes(max_num_seqs)
+    most = 512 if largest is None else largest
+    sizes = _captured_sizes(min(2 * max_num_seqs, most)) + _captured_sizes(min(max_num_seqs, most))
     return policy.cuda_graph_bytes + sizes * policy.cuda_graph_size_bytes
 
 
@@ -264,7 +272,7 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
     held = round(model + adapters + prediction + plan.draft_weight_bytes)
     overhead = runtime_overhead(policy, plan.overrides, degrees)
     activation = round(activation_bytes(plan, has_head=last))
-    graphs = graph_bytes(policy, sequences_limit_of(plan))
+    graphs = _graphs(plan)
     inside_activation = activation if policy.activation_in_budget else 0
     inside_graphs = graphs if policy.graphs_in_budget else 0
     taken = held + overhead + inside_activation + inside_graphs
@@ -305,12 +313,14 @@ def cache_settings(plan: MemoryPlan) -> CacheSettings:
     asked = plan.overrides
     return CacheSettings(
         batched_tokens=batched_tokens_of(plan),
-        prefix_caching=asked.prefix_caching,
+        prefix_caching=asked.enable_prefix_caching,
+        in_flight_batches=1 if asked.async_scheduling is False else plan.policy.in_flight_batches,
+        whole_windows=bool(asked.disable_hybrid_kv_cache_manager),
         draft_tokens=plan.draft_tokens,
         draft=plan.draft_caches,
-        window_pool_ratio=asked.window_pool_ratio,
-        state_pool_ratio=asked.state_pool_ratio,
-        unified=asked.unified_slots,
+        window_pool_ratio=asked.swa_full_tokens_ratio,
+        state_pool_ratio=asked.mamba_full_memory_ratio,
+        unified=bool(asked.kv_unified),
     )
 
 

@@ -197,7 +197,7 @@ class MemoryPolicy:
 
 _CACHE_RULES = (
     "cache_layout", "block_tokens", "hybrid_cache", "uniform_window", "window_adds_batched_tokens", "group_padding",
-    "latent_alignment_tokens", "packed_groups", "in_flight_batches", "states_keep_prefixes",
+    "latent_alignment_tokens", "packed_groups", "states_keep_prefixes",
     "state_blocks_with_prefixes", "state_element_bytes", "draft_lengthens_convolution", "window_pool_ratio",
     "state_pool_ratio", "fp8_latent_bytes", "fp8_index_bytes",
 )  # fmt: skip

@@ -67,12 +67,25 @@ def replica_cache(plan: MemoryPlan) -> ReplicaCache:
 
 def cache_of(plan: MemoryPlan, held: Sequence[RankMemory]) -> ReplicaCache:
     """The same from ranks that are known already."""
+    stages = tuple(RankCache(budget_bytes=cache_bytes(plan, rank), allocation=rank.allocation) for rank in held)
     return ReplicaCache(
-        stages=tuple(RankCache(budget_bytes=cache_bytes(plan, rank), allocation=rank.allocation) for rank in held),
+        stages=stages,
         attention_dp=plan.parallelism.dp,
-        engine_sequences=held[0].max_num_seqs * plan.parallelism.dp,
+        engine_sequences=min(_started_sequences(plan, held[0], stage) for stage in stages) * plan.parallelism.dp,
         observed=plan.overrides.kv_cache_tokens_observed is not None,
     )
+
+
+def _started_sequences(plan: MemoryPlan, rank: RankMemory, stage: RankCache) -> int:
+    """`max_num_seqs` of a server that starts: where the engine refuses more than it has blocks, at most those.
+
+    Source: vLLM 0.20 to 0.33, config/compilation.py; only models with states and captured graphs are asked.
+    """
+    unit, limit = stage.allocation.unit_bytes, rank.max_num_seqs
+    asked = plan.policy.sequences_within_blocks and not plan.overrides.enforce_eager
+    if not asked or not unit or not any(group.state is not None for group in plan.architecture.layer_groups):
+        return limit
+    return max(min(limit, int(max(stage.budget_bytes, 0.0) // unit)), 1)
 
 
 def cache_bytes(plan: MemoryPlan, rank: RankMemory) -> float:

@@ -40,11 +40,12 @@ def pool_of(plan: MemoryPlan, layers: tuple[int, ...] | None) -> BlockPool | Non
     """
     if plan.policy.cache_layout is not CacheLayout.BLOCKS:
         return None
+    settings = cache_settings(plan)
     caches = rank_caches(
         fold(plan.architecture), plan.precision.kv_cache, plan.policy,
-        tp=plan.parallelism.tp, layers=layers, settings=cache_settings(plan),
+        tp=plan.parallelism.tp, layers=layers, settings=settings,
     )  # fmt: skip
-    return vllm_pool(caches, plan.precision.kv_cache, plan.policy) if caches else None
+    return vllm_pool(caches, plan.precision.kv_cache, plan.policy, settings) if caches else None
 
 
 def layers_of(plan: MemoryPlan, rank: RankMemory) -> tuple[int, ...] | None:

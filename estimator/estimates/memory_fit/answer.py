@@ -15,6 +15,7 @@ from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memo
 from estimator.estimates.memory_fit.launch import launch_hint
 from estimator.estimates.memory_fit.load import DEFAULT_TOKENS
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_notes, memory_warnings
+from estimator.estimates.memory_fit.startup import Startup, startup_of
 from estimator.estimates.unused import unused_by_memory, unused_warnings
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.facts import Facts
@@ -80,7 +81,9 @@ class MemoryCache(ResponsePart):
     )
     needed_bytes: int = Field(description="Cache that the load needs on the worst GPU, bytes.")
     capacity_bytes: int = Field(description="Cache that the worst GPU has room for, bytes.")
-    capacity_tokens: int = Field(description="Tokens the replica's cache holds (at the asked length, with windows).")
+    capacity_tokens: int = Field(
+        description="Tokens the replica's cache holds: as the engine's version prints them, or at the asked length."
+    )
     effective_tokens: int = Field(description="Tokens of the whole sequences of the asked length that fit.")
     max_sequences: int = Field(
         description="Sequences of the asked length that the replica's cache holds, count; feasible is held against it. "
@@ -156,6 +159,7 @@ class MemoryFitAnswer(PlanAnswer):
     )
     per_gpu: MemoryLedger
     kv_cache: MemoryCache
+    startup: Startup
     parameters: ParameterCounts
     suggestions: list[MemorySuggestion] = Field(description="Nearest settings that fit, least change first.")
     launch_hint: list[str] = Field(
@@ -185,6 +189,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         binding_term=fit.binding_term.value,
         per_gpu=_ledger(estimate),
         kv_cache=_cache(estimate),
+        startup=startup_of(estimate),
         parameters=ParameterCounts.model_validate(estimate.parameters),
         suggestions=[MemorySuggestion.of(one) for one in estimate.suggestions],
         launch_hint=launch_hint(estimate),

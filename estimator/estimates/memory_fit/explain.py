@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from estimator.engine.explain import Step
-from estimator.engine.memory.ledger import expert_workspace_bytes, mlp_width
+from estimator.engine.memory.ledger import expert_workspace_bytes, mlp_width, share_of_memory
 
 if TYPE_CHECKING:
     from estimator.estimates.memory_fit.compute import MemoryEstimate
@@ -21,7 +21,7 @@ def explain_fit(estimate: "MemoryEstimate") -> list[Step]:
     if policy.utilization_of_free:
         steps.append(_plain("usable_bytes", rank.usable_bytes, "bytes", "share of the memory free after weights"))
     else:
-        utilization = estimate.memory.overrides.utilization or policy.utilization
+        utilization = share_of_memory(estimate.memory)
         steps.append(
             Step.worked(
                 name="usable_bytes",

@@ -32,7 +32,7 @@ def _vllm(estimate: MemoryEstimate) -> list[str]:
     flags = [
         f"--gpu-memory-utilization {_utilization(estimate):g}",
         f"--max-model-len {estimate.fit.context_tokens}",
-        f"--max-num-seqs {rank.max_num_seqs}",
+        f"--max-num-seqs {estimate.fit.engine_sequences_limit // plan.parallelism.dp}",
         f"--max-num-batched-tokens {rank.batched_tokens}",
     ]
     degrees = plan.parallelism

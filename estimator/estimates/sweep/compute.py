@@ -11,6 +11,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
+from catalog.engine_versions import RELEASE
 from estimator.estimates.sweep import evaluation as sweep_evaluation
 from estimator.estimates.sweep.axes import Axes, resolve_axes
 from estimator.estimates.sweep.columns import Rows, TextValues
@@ -156,7 +157,7 @@ def snapshot_of(sweep: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     for kind, listed in entries.items():
         slugs = [slug for entry in listed if (slug := slug_of(entry)) is not None]
         found = [facts.row(kind, slug) for slug in slugs]
-        rows[kind] = {row["slug"]: dict(row) for row in found}
+        rows[kind] = {row["slug"]: {name: row[name] for name in row if name != RELEASE} for row in found}
     return {"catalog_revision": facts.catalog_revision, "facts": rows}
 
 

@@ -61,7 +61,7 @@ def resolve_sweep_engine(entry: str | OverriddenEngine, facts: Facts, shared: Me
     profile = resolve_engine(slug_of(entry) or "", facts, ())
     own = {} if isinstance(entry, str) else {name: value for name, value in entry.memory if value is not None}
     return ServedEngine(
-        label=_with_changes(profile.slug, own.items()),
+        label=_with_changes(profile.label, own.items()),
         profile=profile,
         memory=MemoryOverrides(**(dict(shared) | own)),
     )

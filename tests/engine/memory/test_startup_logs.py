@@ -40,22 +40,22 @@ def started(slug: str, release: str, *, batched: int, kv: str = "fp8", draft: in
     )  # fmt: skip
 
 
-QWEN_35B = started("qwen3.6-35b-a3b-nvfp4", "vllm-0.24", batched=8192, prefix_caching=True)
+QWEN_35B = started("qwen3.6-35b-a3b-nvfp4", "vllm-0.24", batched=8192, enable_prefix_caching=True)
 QWEN_122B = "qwen3.5-122b-a10b"
 LOGS = [
     Log("Qwen3.6-35B-A3B fp8, prefixes kept, club-3090 652", QWEN_35B, 6.01, 131_072,
         {"blocks": 300, "concurrency": 4.35, "kv_cache_tokens": 569_878}, 0.003),
     Log("Qwen3.5-122B fp8, one drafted token, Thor",
-        started(QWEN_122B, "vllm-0.18", batched=2048, draft=1, mtp=1, prefix_caching=True),
+        started(QWEN_122B, "vllm-0.18", batched=2048, draft=1, mtp=1, enable_prefix_caching=True),
         24.05, 262_144, {"block_tokens": 4192, "concurrency": 6.42, "kv_cache_tokens": 482_080}, 0.001),
-    Log("Qwen3.5-122B fp8", started(QWEN_122B, "vllm-0.18", batched=2048, prefix_caching=True), 21.43, 131_072,
+    Log("Qwen3.5-122B fp8", started(QWEN_122B, "vllm-0.18", batched=2048, enable_prefix_caching=True), 21.43, 131_072,
         {"block_tokens": 4176, "concurrency": 11.79, "kv_cache_tokens": 467_712}, 0.001),
     Log("Qwen3.5-122B bf16, GB10, vllm 30515",
-        started(QWEN_122B, "vllm-0.18", batched=2048, kv="bf16", prefix_caching=True), 17.36, 131_072,
+        started(QWEN_122B, "vllm-0.18", batched=2048, kv="bf16", enable_prefix_caching=True), 17.36, 131_072,
         {"blocks": 361, "block_tokens": 2096, "concurrency": 5.23, "kv_cache_tokens": 188_640}, 0.001),
     Log("Qwen3.6-27B fp8, two drafted tokens, vLLM 0.24",
-        started("qwen3.6-27b-nvfp4", "vllm-0.24", batched=65_536, draft=2, mtp=1, prefix_caching=True), 48.6, 262_144,
-        {"block_tokens": 1600, "blocks": 936, "concurrency": 5.32, "kv_cache_tokens": 1_394_129}, 0.001),
+        started("qwen3.6-27b-nvfp4", "vllm-0.24", batched=65_536, draft=2, mtp=1, enable_prefix_caching=True),
+        48.6, 262_144, {"block_tokens": 1600, "blocks": 936, "concurrency": 5.32, "kv_cache_tokens": 1_394_129}, 0.001),
     Log("Gemma 4 26B fp8, Thor", started("gemma-4-26b-a4b", "vllm-0.19", batched=2048), 51.62, 131_072,
         {"concurrency": 33.42, "kv_cache_tokens": 451_040}, 0.001),
     Log("Gemma 4 31B, 0.20.0, vllm 43308",
@@ -96,7 +96,7 @@ def test_states_take_two_blocks_by_default_from_0_26() -> None:
 
 
 def test_settings_of_a_plan_reach_the_cache() -> None:
-    asked = started("qwen3.6-35b-a3b-nvfp4", "vllm-0.24", batched=512, draft=3, prefix_caching=True)
+    asked = started("qwen3.6-35b-a3b-nvfp4", "vllm-0.24", batched=512, draft=3, enable_prefix_caching=True)
     assert cache_settings(asked).batched_tokens == 512
     assert cache_settings(asked).draft_tokens == 3
     assert cache_settings(asked).prefix_caching is True
@@ -116,7 +116,7 @@ def test_llama_cpp_keeps_a_window_and_a_micro_batch_for_each_slot(slots: int, co
 @pytest.mark.parametrize(("micro_batch", "cells"), [(512, 2560), (2048, 4096)])
 def test_llama_cpp_shares_one_micro_batch_where_slots_are_unified(micro_batch: int, cells: int) -> None:
     # 4 slots of window 512 and one micro-batch; Gemma 4 12B by the same rule: 4,608 and 6,144 cells of window 1,024
-    settings = MemoryOverrides(unified_slots=True, max_batched_tokens=micro_batch)
+    settings = MemoryOverrides(kv_unified=True, max_batched_tokens=micro_batch)
     allocation = llama_cpp(replace(gemma_270m(), overrides=settings)).allocation
     whole, windows = 3 * 2 * 256 * 2, 15 * 2 * 256 * 2
     assert allocation.load_bytes(4, 8192) == 4 * 8192 * whole + cells * windows
@@ -144,7 +144,7 @@ def test_sglang_gives_states_a_fixed_share() -> None:
     # 0.9/1.9 of the rest are states; 3 slots a request with the radix cache, 1 without
     start = plan("qwen3.6-35b-a3b-nvfp4", 80.0, "sglang-0.5.23", None, kv="bf16")
     kept = rank_memory(start).allocation
-    none = rank_memory(replace(start, overrides=MemoryOverrides(prefix_caching=False))).allocation
+    none = rank_memory(replace(start, overrides=MemoryOverrides(enable_prefix_caching=False))).allocation
     state = 30 * (8192 * 3 * 2 + 32 * 128 * 128 * 4)
     assert kept.fixed_bytes == pytest.approx(3 * state * 1.9 / 0.9)
     assert none.fixed_bytes == pytest.approx(state * 1.9 / 0.9)

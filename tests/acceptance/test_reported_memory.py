@@ -1,0 +1,108 @@
+"""Starts of servers that people reported in 2025 and 2026, asked over REST: what the log printed, or how it refused.
+
+Cases of cases/reported_faults.csv (N…) and start-up logs of truth/memory_2.csv (mx…).
+"""
+
+import pytest
+
+pytestmark = pytest.mark.django_db
+
+GIB = 2**30
+FP8 = {"kv_cache": "fp8"}
+
+
+def test_n04_a_hybrid_that_keeps_prefixes_takes_two_blocks_of_states(fit):
+    memory = {"max_num_seqs": 1, "max_batched_tokens": 8192, "enable_prefix_caching": True}
+    startup = fit("qwen3.6-35b-a3b-nvfp4", "rtx-5090", 131_072, engine="vllm-0.24", precision=FP8, memory=memory)[
+        "startup"
+    ]
+    assert startup["block_tokens"] == 2096
+    assert startup["request_bytes"] / GIB == pytest.approx(1.382, rel=2e-3)
+    # without: one block of states a group
+    memory["enable_prefix_caching"] = False
+    alone = fit("qwen3.6-35b-a3b-nvfp4", "rtx-5090", 131_072, engine="vllm-0.24", precision=FP8, memory=memory)[
+        "startup"
+    ]
+    assert startup["request_bytes"] - alone["request_bytes"] == 3 * startup["block_bytes"]
+
+
+def test_n06_compressor_states_of_deepseek_v4_refuse_the_start(fit):
+    # 5.44 GiB free, one request of 30,000 tokens with passes of 16,384 needs 6.66
+    answer = fit("deepseek-v4-flash", "gh200-96gb", 30_000, engine="vllm-0.22", parallelism={"tp": 2, "ep": 2},
+                 precision=FP8, memory={"utilization": 0.95, "max_batched_tokens": 16_384})  # fmt: skip
+    startup = answer["startup"]
+    assert startup["request_bytes"] / GIB == pytest.approx(6.66, abs=0.005)
+    assert startup["request_bytes"] == 6800 * 1_051_776
+
+
+def test_n09_the_data_parallel_server_holds_so_many_long_requests(fit):
+    # 156.9 and 20.43 of 1,048,576 tokens on eight B200
+    memory = {"utilization": 0.95, "max_num_seqs": 256, "max_batched_tokens": 8192}
+    held = [
+        fit("deepseek-v4-flash", "b200-sxm-180gb", 1_048_576, engine="vllm-0.25", parallelism=degrees, precision=FP8,
+            memory=memory)["startup"]["concurrency"]
+        for degrees in ({"tp": 1, "dp": 8, "ep": 8}, {"tp": 8})
+    ]  # fmt: skip
+    assert 8 * held[0] / held[1] == pytest.approx(7.7, rel=0.1)
+    assert 8 * held[0] == pytest.approx(156.9, rel=0.1)
+
+
+def test_n13_slots_of_llama_cpp_keep_window_and_micro_batch_each(ask):
+    config = {
+        "model_type": "gemma3_text", "hidden_size": 640, "num_hidden_layers": 18, "num_attention_heads": 4,
+        "num_key_value_heads": 1, "head_dim": 256, "intermediate_size": 2048, "vocab_size": 262_144,
+        "max_position_embeddings": 32_768, "sliding_window": 512, "sliding_window_pattern": 6,
+    }  # fmt: skip
+    for tokens, slots, mib in ((4096, 1, 27), (2048, 2, 42), (1024, 4, 72), (8192, 1, 39), (4096, 2, 54)):
+        body = {
+            "model": {"config": config}, "gpu": "rtx-4090", "engine": "llama.cpp", "precision": {"kv_cache": "fp16"},
+            "workload": {"input_tokens": tokens, "output_tokens": 0, "concurrency": slots},
+        }  # fmt: skip
+        assert ask("memory-fit", body)["kv_cache"]["needed_bytes"] == mib * 2**20
+
+
+def test_n34_from_0_20_the_share_is_0_92_and_graphs_are_inside_it(fit):
+    old, new = (
+        fit("llama-3.1-8b", "h100-sxm5-80gb", 8192, engine=engine)["per_gpu"] for engine in ("vllm-0.19", "vllm")
+    )
+    assert old["usable_bytes"] / old["memory_bytes"] == pytest.approx(0.9)
+    assert new["usable_bytes"] / new["memory_bytes"] == pytest.approx(0.92)
+    assert (old["graphs_in_budget"], new["graphs_in_budget"]) == (False, True)
+    assert new["cuda_graph_bytes"] > 0 == old["cuda_graph_bytes"]
+
+
+def test_n35_a_dgx_spark_shows_121_69_gib(fit):
+    assert fit("gpt-oss-120b", "gb10-dgx-spark", 4096)["per_gpu"]["memory_bytes"] / GIB == pytest.approx(
+        121.69, abs=0.01
+    )
+
+
+def test_a_release_outside_every_range_is_refused_with_the_profiles(ask):
+    body = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "engine": "vllm-0.99"}
+    assert "vllm-0.33" in str(ask("memory-fit", body, status=400))
+
+
+def test_more_sequences_than_blocks_are_not_hinted(fit):
+    # Qwen3.5-27B on a GPU with fewer blocks than 1,024: the server would refuse the default
+    answer = fit("qwen3.5-27b", "h100-sxm5-80gb", 8192, engine="vllm-0.25")
+    assert answer["kv_cache"]["engine_max_sequences"] <= answer["startup"]["blocks"]
+    assert f"--max-num-seqs {answer['kv_cache']['engine_max_sequences']}" in answer["launch_hint"]
+
+
+def test_drafted_tokens_take_states_and_a_longer_convolution(fit):
+    draft = {"acceptance_rate": 0.7, "draft_tokens": 16}
+    none, drafted = (
+        fit("qwen3.6-27b-nvfp4", "h100-sxm5-80gb", 65_536, engine="vllm-0.25", precision=FP8, **more)["startup"]
+        for more in ({}, {"speculative": draft})
+    )
+    states = 3
+    assert drafted["request_bytes"] > none["request_bytes"] + 16 * states * none["block_bytes"] * 0.9
+
+
+def test_the_refusal_names_the_longest_length_that_starts(fit):
+    answer = fit("llama-3.3-70b", "h100-sxm5-80gb", 131_072, precision={"weights": "fp8"}, engine="vllm-0.25",
+                 parallelism={"tp": 1}, memory={"max_model_len": 131_072, "utilization": 0.95})  # fmt: skip
+    startup = answer["startup"]
+    assert startup["refused"]
+    assert startup["concurrency"] is startup["kv_cache_tokens"] is None
+    assert f"estimated maximum model length is {startup['longest_tokens']}" in startup["lines"][0]
