@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from catalog.canonical import sha256_of
+from catalog.engine_constants import speed_constants
 from catalog.models.gpu import DTYPES
 from catalog.reading import read_model
 
@@ -107,7 +108,12 @@ def _gpu(entry: Mapping[str, Any]) -> Record:
 
 
 def _engine(entry: Mapping[str, Any]) -> Record:
-    return _record(entry, dates=("source_date",))
+    values = dict(entry)
+    values["speed_constants"] = speed_constants(values.pop("speed_constants_of", entry["slug"]), entry["kind"])
+    # Constants of another engine are judgement here: no measured row of this one is in their fit.
+    if basis := values.pop("speed_constants_basis", None):
+        values["speed_constants"]["basis"] = basis
+    return _record(values, dates=("source_date",))
 
 
 def _language_model(entry: Mapping[str, Any]) -> Record:

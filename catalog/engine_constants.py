@@ -8,6 +8,7 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from catalog.engine_versions import Version, at_version
+from estimator.constants.profiles import is_judged, profile_constants
 from estimator.engine.errors import EngineError
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.specs import EngineProfile, IdealConstants, LlamaCppConstants, ServingConstants
@@ -25,6 +26,20 @@ class ConstantsError(ValueError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+def speed_constants(slug: str, kind: str) -> dict[str, Any]:
+    """Every speed constant of a shipped profile by name, as the catalog stores it: its own, or what engines share.
+
+    Args:
+        slug: the profile whose rows they are.
+        kind: what the constants feed.
+    """
+    cls = _CONSTANTS[kind]
+    hints = get_type_hints(cls)
+    stated = {name: hints[name](row.value) for name, row in profile_constants(slug).items()}
+    whole = dataclasses.asdict(cls(**stated))
+    return whole | {"basis": "judgement"} if is_judged(slug) else whole
 
 
 def engine_profile(facts: Mapping[str, Any], version: Version | None = None) -> EngineProfile:

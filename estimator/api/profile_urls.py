@@ -72,7 +72,7 @@ class CalibrateView(APIView):
                 parent,
                 slug=body.new_slug,
                 name=body.name or "",
-                speed_constants=fitted.changed,
+                speed_constants={**fitted.changed, "basis": "fitted"},
                 evidence=evidence,
                 fit_error=fit_error_of(fitted),
                 user=request.user,

@@ -15,6 +15,7 @@ _TITLES = {
     "formats.csv": "Weight formats",
     "factors.csv": "What whole engines want beside the kernel tables",
     "operators.csv": "Operators",
+    "profiles.csv": "Engine profiles; a constant without a profile is what a serving engine has that does not state it",
     "scheduling.csv": "Scheduling",
     "bands.csv": "Error bands",
     "speed_words.csv": "Words for speeds",
@@ -33,7 +34,7 @@ def document() -> str:
     parts = [
         "# Constants and their evidence",
         "Written by `manage.py write_constants_doc` from `estimator/constants/data/`; a test keeps it current. "
-        "Constants of engine profiles stand in the catalog ([catalog.md](catalog.md)).",
+        "How engine profiles use memory stands in the catalog ([catalog.md](catalog.md)).",
         _table(
             ("basis", "constants", "what it means"),
             [(basis, str(sum(r.basis is basis for r in rows)), meaning) for basis, meaning in _BASES.items()],

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
+from estimator.constants.profiles import unstated
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.policy import MemoryPolicy
 
@@ -80,8 +82,8 @@ class WorkloadMode(StrEnum):
 class IdealConstants:
     """Shares of dense peak that the source documents assume; bandwidth counts in full."""
 
-    prefill_compute_efficiency: float = 0.4
-    decode_compute_efficiency: float = 0.5
+    prefill_compute_efficiency: float = unstated("prefill_compute_efficiency", "ideal")
+    decode_compute_efficiency: float = unstated("decode_compute_efficiency", "ideal")
 
     def __post_init__(self) -> None:
         for name in ("prefill_compute_efficiency", "decode_compute_efficiency"):
@@ -110,22 +112,25 @@ class ServingConstants:
     reads a KV head once for all its query heads, 1 where it reads it once for each (kernels of 2023).
 
     `amd_kernels_of_2024`: AMD GPUs ran the kernels of mid-2024, not today's.
+
+    `basis` is `judgement` where no measured row of this engine stands behind the constants: nothing is calibrated then.
     """
 
-    kernel_time_scale: float = 1.0
-    bandwidth_factor: float = 1.0
-    collective_latency_scale: float = 1.0
-    prefill_floor_s_per_layer: float = 0.0003
-    step_s: float = 0.0005
-    per_sequence_s: float = 2e-6
-    ttft0_s: float = 0.0
-    burst_weight_w: float = 0.15
-    fp8_prefill_attention: bool = False
-    kv_reserved_share_of_output: float = 0.5
-    burst_per_sequence_s: float = 0.0
-    first_token_steps: float = 0.0
-    unshared_kv_reads: float = 0.0
-    amd_kernels_of_2024: bool = False
+    kernel_time_scale: float = unstated("kernel_time_scale")
+    bandwidth_factor: float = unstated("bandwidth_factor")
+    collective_latency_scale: float = unstated("collective_latency_scale")
+    prefill_floor_s_per_layer: float = unstated("prefill_floor_s_per_layer")
+    step_s: float = unstated("step_s")
+    per_sequence_s: float = unstated("per_sequence_s")
+    ttft0_s: float = unstated("ttft0_s")
+    burst_weight_w: float = unstated("burst_weight_w")
+    fp8_prefill_attention: bool = bool(unstated("fp8_prefill_attention"))
+    kv_reserved_share_of_output: float = unstated("kv_reserved_share_of_output")
+    burst_per_sequence_s: float = unstated("burst_per_sequence_s")
+    first_token_steps: float = unstated("first_token_steps")
+    unshared_kv_reads: float = unstated("unshared_kv_reads")
+    amd_kernels_of_2024: bool = bool(unstated("amd_kernels_of_2024"))
+    basis: Literal["fitted", "judgement"] = "fitted"
 
     def __post_init__(self) -> None:
         _check_between("kernel_time_scale", self.kernel_time_scale, above=0.0, to=10.0)
@@ -153,28 +158,30 @@ class LlamaCppConstants:
     A prompt reaches `efficiency / (1 + P / prefill_turning_flops_per_s)` of the peak P (0: no turning), and moves
     `prefill_activation_bytes` per token, hidden element and layer besides.
     `prefill_score_bytes` is the traffic of one attention score of a prompt where attention is not one fused kernel.
+    `basis` as of `ServingConstants`.
     """
 
-    eta_16bit: float = 1.56
-    bw0_16bit_bytes_per_s: float = 1.28e12
-    eta_4bit: float = 1.32
-    bw0_4bit_bytes_per_s: float = 1.92e12
-    layer_s_cuda: float = 0.0001
-    layer_s_apple: float = 0.00019
-    apple_eta_factor: float = 0.76
-    kv_bandwidth_efficiency: float = 0.35
-    split_hop_s: float = 0.00016
-    prefill_layer_s: float = 0.0002
-    prefill_efficiency_16bit: float = 0.39
-    prefill_efficiency_4bit: float = 0.31
-    apple_prefill_factor: float = 1.73
-    geforce_prefill_factor: float = 2.0
-    prefill_micro_batch_tokens: int = 512
-    split_prefill_exponent: float = 0.8
-    prefill_score_bytes: float = 0.0
-    prefill_turning_flops_per_s: float = 0.0
-    prefill_activation_bytes: float = 0.0
-    eta_of_kernels: bool = False
+    eta_16bit: float = unstated("eta_16bit", "llama.cpp-b2800")
+    bw0_16bit_bytes_per_s: float = unstated("bw0_16bit_bytes_per_s", "llama.cpp-b2800")
+    eta_4bit: float = unstated("eta_4bit", "llama.cpp-b2800")
+    bw0_4bit_bytes_per_s: float = unstated("bw0_4bit_bytes_per_s", "llama.cpp-b2800")
+    layer_s_cuda: float = unstated("layer_s_cuda", "llama.cpp-b2800")
+    layer_s_apple: float = unstated("layer_s_apple", "llama.cpp-b2800")
+    apple_eta_factor: float = unstated("apple_eta_factor", "llama.cpp-b2800")
+    kv_bandwidth_efficiency: float = unstated("kv_bandwidth_efficiency", "llama.cpp-b2800")
+    split_hop_s: float = unstated("split_hop_s", "llama.cpp-b2800")
+    prefill_layer_s: float = unstated("prefill_layer_s", "llama.cpp-b2800")
+    prefill_efficiency_16bit: float = unstated("prefill_efficiency_16bit", "llama.cpp-b2800")
+    prefill_efficiency_4bit: float = unstated("prefill_efficiency_4bit", "llama.cpp-b2800")
+    apple_prefill_factor: float = unstated("apple_prefill_factor", "llama.cpp-b2800")
+    geforce_prefill_factor: float = unstated("geforce_prefill_factor", "llama.cpp-b2800")
+    prefill_micro_batch_tokens: int = int(unstated("prefill_micro_batch_tokens", "llama.cpp-b2800"))
+    split_prefill_exponent: float = unstated("split_prefill_exponent", "llama.cpp-b2800")
+    prefill_score_bytes: float = unstated("prefill_score_bytes", "llama.cpp-b2800")
+    prefill_turning_flops_per_s: float = unstated("prefill_turning_flops_per_s", "llama.cpp-b2800")
+    prefill_activation_bytes: float = unstated("prefill_activation_bytes", "llama.cpp-b2800")
+    eta_of_kernels: bool = bool(unstated("eta_of_kernels", "llama.cpp-b2800"))
+    basis: Literal["fitted", "judgement"] = "fitted"
 
     def __post_init__(self) -> None:
         for name in ("eta_16bit", "eta_4bit", "apple_eta_factor", "kv_bandwidth_efficiency"):

@@ -76,7 +76,7 @@ def metric_label(prediction: Prediction) -> str:
     """The metric in words; llama.cpp and the AMD rows of mid-2024 software are classes of their own."""
     row = prediction.row
     label = _LABELS[row.metric]
-    if row.engine == "llama.cpp":
+    if row.engine.startswith("llama.cpp"):
         return f"{label} (llama.cpp)"
     if row.metric is Metric.STATIC and row.gpu.startswith("mi"):
         return f"{label} (AMD, software of mid-2024)"

@@ -44,7 +44,7 @@ def band_class(prediction: Prediction) -> tuple[str, str] | None:
     metric = _NAMES.get(row.metric)
     if metric is None:
         return None
-    if row.engine == "llama.cpp":
+    if row.engine.startswith("llama.cpp"):
         return metric, "llama_cpp"
     if metric == "static" and row.gpu.startswith("mi"):
         return metric, "amd"

@@ -9,34 +9,14 @@ import numpy as np
 
 from estimator.constants import kernels
 from estimator.constants.kernels import KernelConstants
-from estimator.constants.rows import DATA_DIR, read_constants
+from estimator.constants.profiles import profile_constants
+from estimator.constants.rows import DATA_DIR, ConstantsFileError, read_constants
 from estimator.engine.calibration.least_squares import Floats
 from estimator.engine.specs import EngineProfile
 from estimator.validation import shipped
 
 # Constants of the reference calibration that were kept: fitted on an earlier cut of the rows, by the founders.
 REFERENCE_FITTED = 31
-# Before: the reference's constants; shares of bandwidth and peak brought into the form with the family's share.
-_LLAMA_CPP_BEFORE = MappingProxyType(
-    {
-        "eta_16bit": 1.8,
-        "bw0_16bit_bytes_per_s": 1.3e12,
-        "eta_4bit": 1.6,
-        "bw0_4bit_bytes_per_s": 1.9e12,
-        "layer_s_cuda": 1e-4,
-        "layer_s_apple": 1.9e-4,
-        "apple_eta_factor": 1.3,
-        "kv_bandwidth_efficiency": 0.35,
-        "split_hop_s": 1.6e-4,
-        "prefill_efficiency_16bit": 0.6,
-        "prefill_efficiency_4bit": 0.5,
-        "apple_prefill_factor": 1.2,
-        "prefill_layer_s": 1.5e-4,
-        "split_prefill_exponent": 0.8,
-        "prefill_score_bytes": 10.0,
-        "prefill_turning_flops_per_s": 6e14,
-    }
-)
 # Width of the prior of each group of factors.csv: rows of one group share the reason, so that they move together.
 _FACTOR_WIDTHS = MappingProxyType(
     {
@@ -104,27 +84,31 @@ def _operators() -> Iterator[Fitted]:
 
 
 def _profiles() -> Iterator[Fitted]:
-    for slugs, field, before, sigma in (
-        (_ONLINE, "per_sequence_s", 5e-6, 1.5),
-        (("tensorrt-llm-0-2024",), "per_sequence_s", 2e-6, 1.0),
-        (("tensorrt-llm-0",), "step_s", 0.0005, 0.5),
-        (("vllm-v0",), "step_s", 0.0034, 0.5),
-        (("vllm-v0",), "kernel_time_scale", 1.0, 0.3),
-        (("vllm-v0",), "per_sequence_s", 0.00011, 1.0),
-        (("vllm-2023",), "bandwidth_factor", 0.74, 0.1),
+    """The constants of profiles whose rows say where they started (`prior`), in the order in which they are fitted."""
+    for slugs, field, sigma in (
+        (_ONLINE, "per_sequence_s", 1.5),
+        (("tensorrt-llm-0-2024",), "per_sequence_s", 1.0),
+        (("tensorrt-llm-0",), "step_s", 0.5),
+        (("vllm-v0",), "step_s", 0.5),
+        (("vllm-v0",), "kernel_time_scale", 0.3),
+        (("vllm-v0",), "per_sequence_s", 1.0),
+        (("vllm-2023",), "bandwidth_factor", 0.1),
     ):
-        yield _of_profile(slugs, field, before=before, sigma=sigma)
-    yield _of_profile(_VLLM, "first_token_steps", before=0.0, sigma=2.0, step=2.0)
-    yield _of_profile(_OTHER_ONLINE, "burst_per_sequence_s", before=0.0, sigma=1.0, step=0.002)
-    yield _of_profile(("vllm-v0",), "unshared_kv_reads", before=0.0, sigma=1.0, step=0.2)
+        yield _of_profile(slugs, field, sigma=sigma)
+    yield _of_profile(_VLLM, "first_token_steps", sigma=2.0, step=2.0)
+    yield _of_profile(_OTHER_ONLINE, "burst_per_sequence_s", sigma=1.0, step=0.002)
+    yield _of_profile(("vllm-v0",), "unshared_kv_reads", sigma=1.0, step=0.2)
     for slug in ("tensorrt-llm-0-2024", "tensorrt-llm-0"):
-        yield _of_profile((slug,), "unshared_kv_reads", before=0.0, sigma=1.0, step=0.2)
-    for field, before in _LLAMA_CPP_BEFORE.items():
-        yield _of_profile(("llama.cpp",), field, before=before, sigma=0.5)
+        yield _of_profile((slug,), "unshared_kv_reads", sigma=1.0, step=0.2)
+    for field, row in profile_constants("llama.cpp-b2800").items():
+        if row.prior is not None:
+            yield _of_profile(("llama.cpp-b2800",), field, sigma=0.5)
 
 
-def _of_profile(slugs: tuple[str, ...], field: str, *, before: float, sigma: float, step: float = 0.0) -> Fitted:
-    profile = shipped.profile(slugs[0])
+def _of_profile(slugs: tuple[str, ...], field: str, *, sigma: float, step: float = 0.0) -> Fitted:
+    profile, before = shipped.profile(slugs[0]), profile_constants(slugs[0])[field].prior
+    if before is None:
+        raise ConstantsFileError(f"profiles.csv: {field} of {slugs[0]} has no prior")
     now = float(getattr(profile.serving or profile.llama_cpp, field))
     return Fitted(
         name=f"{slugs[0]} {field}", before=before, now=now, sigma=sigma, step=step, profiles=slugs, field=field

@@ -117,7 +117,7 @@ def workload_of(row: Measurement) -> ResolvedWorkload:
     """The workload that a request for this row states."""
     inputs = row.input_tokens
     # Rows of serving engines without a prompt (MLC prints the decode rate alone): their protocol's prompt of 8 tokens.
-    if not inputs and row.engine != "llama.cpp":
+    if not inputs and not row.engine.startswith("llama.cpp"):
         inputs = _PROMPT_OF_RATE_ROWS
     loaded = row.mode in (WorkloadMode.CLOSED_LOOP, WorkloadMode.STATIC_BATCH)
     return ResolvedWorkload(

@@ -49,7 +49,7 @@ def length(tokens):
 
 def body_of(row):
     """The request of a row: its own columns, and the memory fraction of the profile, stated."""
-    inputs = row.input_tokens or (0 if row.engine == "llama.cpp" else 8)
+    inputs = row.input_tokens or (0 if row.engine.startswith("llama.cpp") else 8)
     workload = {"mode": row.mode.value, "input_tokens": length(inputs), "output_tokens": length(row.output_tokens)}
     if row.mode in (WorkloadMode.CLOSED_LOOP, WorkloadMode.STATIC_BATCH):
         workload["concurrency"] = int(row.concurrency)

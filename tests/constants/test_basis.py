@@ -161,7 +161,7 @@ def test_a_family_of_the_catalog_has_one_nearest_family():
 
 
 def test_llama_cpp_is_calibrated_on_the_families_that_its_measured_rows_are_of():
-    measured = {shipped.gpu(row.gpu).kernel_family for row in read_measurements() if row.engine == "llama.cpp"}
+    measured = {shipped.gpu(row.gpu).kernel_family for row in read_measurements() if row.engine == "llama.cpp-b2800"}
     fitted = {name for name, family in FAMILIES.items() if family.llama_cpp_basis is rows.Basis.FITTED}
     assert fitted == measured
 

@@ -94,6 +94,8 @@ class _Folder:
         self.is_judged = self.family != gpu.kernel_family or is_judged(self.family, constants)
         self.doubts: list[str] = [f"kernels of {self.family}"] if self.is_judged else []
         self.doubts += layout.unusual
+        if serving.basis == "judgement":
+            self.doubts.append("constants of the engine")
         self.scale = serving.kernel_time_scale
         self.weight_bandwidth = gpu.memory_bandwidth_bytes_per_s * serving.bandwidth_factor
         self.bandwidth = gpu.memory_bandwidth_bytes_per_s

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 _MIB = 2**20
 _LARGE_GPU_MIB = 60 * 1024
 _LEAST_LARGE_RESERVE_MIB = 10 * 1024
+# Reserve of activations for a token of a chunk (SGLang server_args).
+_RESERVE_MIB_PER_TOKEN = 1.5
 
 Tier = tuple[float, int, int, int]
 """GiB that a GPU has less than, tokens of a chunk, largest captured batch below tp 4, and from tp 4 on."""
@@ -40,7 +42,7 @@ def static_fraction(
     """
     _, chunk, small, large = tier_of(memory_bytes, tiers)
     memory_mib = memory_bytes / _MIB
-    reserve_mib = 512 + 1.5 * max(chunked_tokens or chunk, 2048) + 2 * (small if tp < 4 else large)
+    reserve_mib = 512 + _RESERVE_MIB_PER_TOKEN * max(chunked_tokens or chunk, 2048) + 2 * (small if tp < 4 else large)
     reserve_mib += 1024 * tp * pp / 8 + 8 * prefill_graphs
     if memory_mib > _LARGE_GPU_MIB:
         reserve_mib = max(reserve_mib, _LEAST_LARGE_RESERVE_MIB)

@@ -128,7 +128,11 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
         experts_s=tuple(0.0 for _ in ceiling.experts_s),
     )
     family = FAMILIES.get(key.gpu.kernel_family or "")
-    doubtful = family is None or family.llama_cpp_basis is rows.Basis.JUDGEMENT
+    doubts = []
+    if family is None or family.llama_cpp_basis is rows.Basis.JUDGEMENT:
+        doubts.append(f"llama.cpp on {key.gpu.kernel_family or key.gpu.slug}")
+    if constants.basis == "judgement":
+        doubts.append("constants of the engine")
     return PreparedKey(
         key=key,
         layout=layout,
@@ -137,9 +141,9 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
         # One stream is what was measured, however many the engine may be started for.
         cache=replace(replica_cache(_memory(key)), engine_sequences=1),
         reserved_share=SCHEDULING.mean_share_of_output,
-        band=llama_cpp_band(doubtful=doubtful),
-        basis=Basis.NEAREST_FAMILY if doubtful else Basis.CALIBRATED,
-        doubts=(f"llama.cpp on {key.gpu.kernel_family or key.gpu.slug}",) if doubtful else (),
+        band=llama_cpp_band(doubtful=bool(doubts)),
+        basis=Basis.NEAREST_FAMILY if doubts else Basis.CALIBRATED,
+        doubts=tuple(doubts),
     )
 
 

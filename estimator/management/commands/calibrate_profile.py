@@ -60,7 +60,7 @@ class Command(BaseCommand):
             row = new_version(
                 parent,
                 slug=options["new_slug"],
-                speed_constants=fitted.changed,
+                speed_constants={**fitted.changed, "basis": "fitted"},
                 evidence=evidence,
                 fit_error=fit_error_of(fitted),
                 reason="calibrated",

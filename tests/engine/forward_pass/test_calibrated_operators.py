@@ -116,7 +116,9 @@ def test_weights_are_read_at_the_share_that_the_familys_kernels_reach():
 
 
 def test_a_prompt_reaches_less_of_a_larger_peak_and_moves_its_activations():
-    plain = LlamaCppConstants(prefill_efficiency_16bit=0.65)
+    plain = LlamaCppConstants(
+        prefill_efficiency_16bit=0.65, prefill_turning_flops_per_s=0.0, prefill_activation_bytes=0.0
+    )
     turning = dataclasses.replace(plain, prefill_turning_flops_per_s=5e14)
     peak = GPU.peak_flops_per_s["bf16"]
     slower = llama_cpp(turning).prefill_token_s / llama_cpp(plain).prefill_token_s
@@ -133,6 +135,7 @@ def test_scores_of_a_long_prompt_pass_through_memory_on_cuda_but_not_on_apple():
         gpu = dataclasses.replace(GPU, kernel_family=family)
         layout = rank_layout(shape, gpu, Precision(), Parallelism())
         with_scores = fold_llama_cpp(shape, layout, gpu, Precision(), constants)
-        without = fold_llama_cpp(shape, layout, gpu, Precision(), LlamaCppConstants())
+        none = dataclasses.replace(constants, prefill_score_bytes=0.0)
+        without = fold_llama_cpp(shape, layout, gpu, Precision(), none)
         gain = llama_cpp_prefill_s(with_scores, 8192.0) - llama_cpp_prefill_s(without, 8192.0)
         assert gain == pytest.approx(extra, rel=1e-9)
