@@ -1,10 +1,11 @@
 """Prices, cache policies and offers as facts: what estimates and stored reports are made from."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
 
-from catalog.models import ApiPrice, CachePolicy, GpuOffer
+from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceRule
 from catalog.models.cache_policy import CacheMode
 from catalog.snapshot import UnknownSlugError, register
 
@@ -47,6 +48,7 @@ def price_facts(slug: str) -> dict[str, Any]:
         "usage_convention": first.provider.usage_convention,
         "rows": [_row_facts(row) for row in rows],
         "policies": policies_for(first.provider_id, first.model),
+        "rules": rules_for(first.provider_id, first.model),
     }
 
 
@@ -73,6 +75,51 @@ def _row_facts(row: ApiPrice) -> dict[str, Any]:
         "price_list": row.price_list.slug if row.price_list else None,
         "dispute": row.dispute,
     }
+
+
+def rules_for(provider_id: int, model: str) -> list[dict[str, Any]]:
+    """Rules of a seller that fit a model; of those that say the same thing the one with the longest match."""
+    best: dict[tuple[Any, ...], tuple[int, PriceRule]] = {}
+    for rule in PriceRule.objects.filter(provider_id=provider_id).order_by("slug"):
+        lengths = [len(pattern) for pattern in rule.models_matching if fnmatchcase(model.lower(), pattern)]
+        said = (rule.kind, rule.meter, tuple(rule.places), tuple(rule.channels), rule.search_context)
+        key = (*said, rule.effective_from, rule.effective_to)
+        if lengths and max(lengths) > best.get(key, (-1, rule))[0]:
+            best[key] = (max(lengths), rule)
+    return [rule_facts(rule) for _length, rule in best.values()]
+
+
+def rule_facts(rule: PriceRule) -> dict[str, Any]:
+    """One price rule; a fee reads as a row of a price list."""
+    return {
+        "id": f"rule:{rule.slug}",
+        "slug": rule.slug,
+        "name": rule.name,
+        "kind": rule.kind,
+        "channels": list(rule.channels),
+        "places": list(rule.places),
+        "multiplier": _decimal(rule.multiplier),
+        "meter": rule.meter,
+        "billed_as": rule.billed_as,
+        "amount": _decimal(rule.amount),
+        "unit": rule.unit,
+        "currency": rule.currency,
+        "search_context": rule.search_context,
+        "free_quantity": _decimal(rule.free_quantity),
+        "free_per": rule.free_per,
+        "effective_from": rule.effective_from.isoformat() if rule.effective_from else None,
+        "effective_to": rule.effective_to.isoformat() if rule.effective_to else None,
+        "basis": rule.basis,
+        "source": rule.source,
+        "source_url": rule.source_url,
+        "date_seen": rule.source_date.isoformat() if rule.source_date else None,
+        "dispute": "",
+        "notes": rule.notes,
+    }
+
+
+def _decimal(value: Decimal | None) -> str | None:
+    return None if value is None else f"{value.normalize():f}"
 
 
 def policies_for(provider_id: int, model: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from catalog.models.pricing import ApiPrice, Basis, Channel, price_slug, window_key
+from catalog.models.pricing import STANDARD, ApiPrice, Basis, price_slug, window_key
 from estimator.engine.cost.price_list import EVERY_DAY
 
 DATA_DIR = Path(__file__).parent / "data"
@@ -74,7 +74,7 @@ class StatedPrice:
     meter: str
     unit: str
     amount: Decimal
-    channel: str = Channel.STANDARD
+    channel: str = STANDARD
     endpoint_class: str = ""
     currency: str = "USD"
     tier_above_tokens: int = 0

@@ -18,9 +18,10 @@ from catalog.admin.resources import (
     CachePolicyResource,
     GpuOfferResource,
     PriceListResource,
+    PriceRuleResource,
     ProviderResource,
 )
-from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceList, Provider
+from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceList, PriceRule, Provider
 from catalog.selectors import in_force_on
 from catalog.services.prices import close_price, void_price
 
@@ -180,6 +181,17 @@ class CachePolicyAdmin(CatalogAdmin):
     )
     list_filter = ("mode", "ttl_basis", "best_effort", "provider")
     search_fields = ("slug", "name", "notes", "source")
+    readonly_fields = ("kept_by", "created_at", "updated_at")
+
+
+@admin.register(PriceRule)
+class PriceRuleAdmin(CatalogAdmin):
+    """What price pages say of many prices at once."""
+
+    resource_classes = [PriceRuleResource]
+    list_display = ("named", "provider", "kind", "meter", "amount", "unit", "multiplier", "places", "channels")
+    list_filter = ("kind", "provider", "basis")
+    search_fields = ("slug", "name", "notes", "source", "meter")
     readonly_fields = ("kept_by", "created_at", "updated_at")
 
 

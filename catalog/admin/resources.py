@@ -17,6 +17,7 @@ from catalog.models import (
     LanguageModel,
     Preset,
     PriceList,
+    PriceRule,
     Provider,
 )
 from catalog.revisions import catalog_write
@@ -94,6 +95,7 @@ CheckpointResource = _resource(Checkpoint, import_id_fields=("model", "precision
 ProviderResource = _resource(Provider)
 PriceListResource = _resource(PriceList)
 CachePolicyResource = _resource(CachePolicy, linked={"provider": Provider})
+PriceRuleResource = _resource(PriceRule, linked={"provider": Provider})
 GpuOfferResource = _resource(GpuOffer, linked={"gpu": Gpu})
 
 

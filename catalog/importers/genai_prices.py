@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import genai_prices.data as bundled
 from genai_prices import types as package
 
-from catalog.models.pricing import Channel
+from catalog.models.pricing import STANDARD
 from catalog.price_rows import StatedPrice
 
 PACKAGE = "genai-prices"
@@ -75,11 +75,11 @@ WRITE_TTLS: tuple[tuple[str, int], ...] = (
     (r"amazon\.nova", 300),
 )
 CHANNELS = {
-    ("processing", "batch"): Channel.BATCH,
-    ("service_tier", "flex"): Channel.FLEX,
-    ("service_tier", "priority"): Channel.PRIORITY,
-    ("service_tier", "fast"): Channel.FAST,
-    ("speed", "fast"): Channel.FAST,
+    ("processing", "batch"): "batch",
+    ("service_tier", "flex"): "flex",
+    ("service_tier", "priority"): "priority",
+    ("service_tier", "fast"): "fast",
+    ("speed", "fast"): "fast",
 }
 
 
@@ -244,16 +244,20 @@ class _Collector:
             {tier.start for *_ignored, prices in groups for price in prices.values() for tier in _tiers(price)}
         )
         for channel, endpoint_class, window, prices in groups:
+            tiered = any(_tiers(price) for price in (*prices.values(), *groups[0][3].values()))
             for key, price in prices.items():
                 meter, unit = meter_of_price_key(key, self._fixed["model"])
-                for threshold in (None, *thresholds):
+                # A flat price of tokens beside tiered ones says nothing of long prompts: the seller may bill another
+                # price there, or not take them over this channel (GPT-5.5 over priority).
+                flat = tiered and unit == "mtok" and not _tiers(price)
+                for threshold in (None,) if flat else (None, *thresholds):
                     self._add(
                         StatedPrice(
                             **self._fixed,
                             meter=meter,
                             unit=unit,
                             amount=_at(price, threshold),
-                            channel=channel or Channel.STANDARD,
+                            channel=channel or STANDARD,
                             endpoint_class=endpoint_class,
                             **self._tier(threshold),
                             **self._window(window),

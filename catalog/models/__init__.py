@@ -7,6 +7,7 @@ from catalog.models.gpu import Gpu
 from catalog.models.gpu_offer import GpuOffer
 from catalog.models.language_model import Checkpoint, LanguageModel
 from catalog.models.preset import Preset
+from catalog.models.price_rule import PriceRule
 from catalog.models.pricing import ApiPrice, PriceList, Provider
 from catalog.models.row import CatalogRecord, CatalogRow
 from catalog.models.withdrawal import Withdrawal
@@ -24,6 +25,7 @@ __all__ = [
     "LanguageModel",
     "Preset",
     "PriceList",
+    "PriceRule",
     "Provider",
     "Withdrawal",
 ]

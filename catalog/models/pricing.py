@@ -22,14 +22,8 @@ validate_currency = RegexValidator(r"^[A-Z]{3}$", _("Use the three letters of IS
 NO_CURRENCY = _("There is no such currency in ISO 4217.")
 
 
-class Channel(models.TextChoices):
-    """How a request is sent; each has its own price for some meters."""
-
-    STANDARD = "standard", _("Standard")
-    BATCH = "batch", _("Batch: answered within a day")
-    FLEX = "flex", _("Flex: cheaper, may wait")
-    PRIORITY = "priority", _("Priority: dearer, faster")
-    FAST = "fast", _("Fast mode")
+STANDARD = "standard"
+CHANNEL_NAME = RegexValidator(r"^[a-z][a-z0-9_-]{0,19}$", _("Use small letters, digits, - and _, such as ultrafast."))
 
 
 class TierOperator(models.TextChoices):
@@ -117,7 +111,11 @@ class ApiPrice(CatalogRecord):
         help_text=_("Provider and model as one name, used in requests."),
     )
     channel = models.CharField(
-        _("channel"), max_length=20, choices=Channel.choices, default=Channel.STANDARD, help_text=_("How it is sent.")
+        _("channel"),
+        max_length=20,
+        default=STANDARD,
+        validators=[CHANNEL_NAME],
+        help_text=_("How it is sent, as its seller calls it: standard, batch, flex, priority, fast, ultrafast …"),
     )
     endpoint_class = models.CharField(
         _("endpoint class"), max_length=60, blank=True, default="", help_text=_("Region or class; empty: everywhere.")

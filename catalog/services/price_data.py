@@ -9,7 +9,7 @@ from typing import Any
 
 from catalog.canonical import sha256_of
 from catalog.data_files import DATA_DIR, DataFile, DataFileError, Record, plain, read_file
-from catalog.models import CachePolicy, Gpu, GpuOffer, Provider, Withdrawal
+from catalog.models import CachePolicy, Gpu, GpuOffer, PriceRule, Provider, Withdrawal
 from catalog.services.loading import LoadPlan, plan
 from catalog.services.withdrawals import withdrawn_rows
 
@@ -48,6 +48,24 @@ def cache_policies() -> LoadPlan:
         CachePolicy,
         read_file("cache_policies.yaml", "policies", lambda entry: links.record(entry, dict(entry), "provider")),
     )
+
+
+def price_rules() -> LoadPlan:
+    """The plan of the price rules; those of a provider that a person took out are left.
+
+    Raises:
+        DataFileError: A rule names a provider that never was.
+    """
+    links = _Links.to(Provider)
+
+    def build(entry: Mapping[str, Any]) -> Record:
+        values = dict(entry)
+        for name in ("multiplier", "amount", "free_quantity"):
+            if values.get(name) is not None:
+                values[name] = Decimal(values[name])
+        return links.record(entry, values, "provider")
+
+    return plan(PriceRule, read_file("price_rules.yaml", "rules", build))
 
 
 def gpu_offers() -> LoadPlan:

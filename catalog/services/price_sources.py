@@ -6,12 +6,16 @@ import hashlib
 from django.utils import timezone
 
 from catalog.importers import genai_prices
-from catalog.price_rows import DATA_DIR, read_price_csv
+from catalog.models import ApiPrice
+from catalog.models.pricing import STANDARD
+from catalog.price_rows import DATA_DIR, StatedPrice, read_price_csv
 from catalog.services import loading, price_data
 from catalog.services.price_import import ImportPlan, Source, apply_import, plan_import
 
 OWN_FILE = "api_prices.csv"
+CHANNELS_FILE = "channel_prices.csv"
 OWN_SOURCE = "aforo"
+CHANNELS_SOURCE = "aforo channels"
 
 
 def plan_own_prices(*, today: datetime.date | None = None) -> ImportPlan:
@@ -20,18 +24,34 @@ def plan_own_prices(*, today: datetime.date | None = None) -> ImportPlan:
     Raises:
         ValueError: The file is malformed; names the line.
     """
-    path = DATA_DIR / OWN_FILE
+    stated, source = _own_file(OWN_FILE, OWN_SOURCE)
+    return plan_import(source, stated, today=today or timezone.localdate())
+
+
+def plan_channel_prices(*, today: datetime.date | None = None) -> ImportPlan:
+    """What loading the prices of channels would do: only of models that have standard prices already.
+
+    Raises:
+        ValueError: The file is malformed; names the line.
+    """
+    stated, source = _own_file(CHANNELS_FILE, CHANNELS_SOURCE)
+    known = set(ApiPrice.objects.filter(channel=STANDARD, meter="input").values_list("slug", flat=True))
+    return plan_import(source, [price for price in stated if price.slug in known], today=today or timezone.localdate())
+
+
+def _own_file(name: str, kind: str) -> tuple[tuple[StatedPrice, ...], Source]:
+    path = DATA_DIR / name
     stated = read_price_csv(path)
     read_on = max(price.date_seen for price in stated if price.date_seen)
     source = Source(
-        slug=f"aforo-{read_on.isoformat()}",
-        name=f"Aforo's own price file, read {read_on.isoformat()}",
-        source=OWN_SOURCE,
+        slug=f"{kind.replace(' ', '-')}-{read_on.isoformat()}",
+        name=f"Aforo's own price file {name}, read {read_on.isoformat()}",
+        source=kind,
         version=read_on.isoformat(),
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         retrieved_on=read_on,
     )
-    return plan_import(source, stated, today=today or timezone.localdate())
+    return stated, source
 
 
 def plan_genai_prices(*, today: datetime.date | None = None) -> ImportPlan:
@@ -58,7 +78,7 @@ def apply(plan: ImportPlan) -> None:
 
 
 def load_everything(*, with_package: bool = True) -> list[loading.LoadPlan | ImportPlan]:
-    """Load sellers, cache policies, offers and prices, each after what it points to; returns what was done.
+    """Load sellers, policies, price rules, offers and prices, each after what it points to; returns what was done.
 
     Args:
         with_package: Also import the data bundled in genai-prices (some 7,500 rows).
@@ -67,11 +87,13 @@ def load_everything(*, with_package: bool = True) -> list[loading.LoadPlan | Imp
         DataFileError: A file is malformed or points to a row that is not there.
     """
     done: list[loading.LoadPlan | ImportPlan] = []
-    for build in (price_data.providers, price_data.cache_policies, price_data.gpu_offers):
+    files = (price_data.providers, price_data.cache_policies, price_data.price_rules, price_data.gpu_offers)
+    for build in files:
         plan = build()
         loading.load([plan])
         done.append(plan)
-    for source in (plan_own_prices, plan_genai_prices) if with_package else (plan_own_prices,):
+    package = (plan_genai_prices,) if with_package else ()
+    for source in (plan_own_prices, *package, plan_channel_prices):
         prices = source()
         apply_import(prices)
         done.append(prices)

@@ -10,7 +10,8 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.models import ApiPrice, CachePolicy, GpuOffer, Provider
+from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceRule, Provider
+from catalog.models.price_rule import RuleKind
 from catalog.price_rows import StatedPrice
 from catalog.revisions import current_revision
 from catalog.services import price_sources
@@ -150,7 +151,7 @@ def test_the_command_prints_a_difference_and_writes_nothing_on_a_dry_run():
 
 def test_our_own_files_load_and_hold_what_the_package_cannot_say():
     call_command("load_catalog", "--without-genai-prices", stdout=StringIO())
-    assert Provider.objects.count() == 13
+    assert Provider.objects.count() == 15
     assert GpuOffer.objects.count() == 162
     storage = ApiPrice.objects.filter(meter="cache_storage_hour")
     assert {row.slug for row in storage} >= {"google-gemini-2.5-pro", "google-gemini-3.8-flash"}
@@ -160,6 +161,9 @@ def test_our_own_files_load_and_hold_what_the_package_cannot_say():
     assert ApiPrice.objects.exclude(dispute="").exists()
     assert not ApiPrice.objects.filter(source="").exists()
     assert CachePolicy.objects.filter(min_tokens=512).exists()
+    for rule in PriceRule.objects.all():
+        rule.full_clean()
+    assert set(PriceRule.objects.values_list("kind", flat=True)) == set(RuleKind.values)
     for row in ApiPrice.objects.select_related("provider"):
         row.clean()
 

@@ -19,7 +19,8 @@ TOKEN: Final = "token"  # noqa: S105  a counted unit, not a secret
 _TTL_NAMES: Final = {300: "5m", 3600: "1h"}
 _TTL_SECONDS: Final = {name: ttl for ttl, name in _TTL_NAMES.items()}
 _WRITE = re.compile(r"^cache_write(?:_(?:(?P<modality>audio|image|video|text)))?(?:_(?P<ttl>5m|1h|[1-9]\d{0,7}s))?$")
-_READ = re.compile(r"^cache_read(?:_(?P<modality>audio|image|video|text))?$")
+# Where one seller bills what explicit marks found apart from what its automatic cache found (Qwen on Model Studio).
+_READ = re.compile(r"^cache_read(?:_(?:(?P<modality>audio|image|video|text)|(?P<mode>explicit)))?$")
 _SIDE = re.compile(
     r"^(?P<side>input|output)(?:_(?P<modality>audio|image|video|text))?(?:_(?P<kind>tool|reasoning|citation))?$"
 )
@@ -31,7 +32,11 @@ _COUNTED: Final[Mapping[str, tuple[str, str]]] = {
     "social_search": ("social_searches", "search"),
     "storage_search": ("storage_searches", "search"),
     "rerank_search": ("rerank_searches", "search"),
+    "maps_search": ("maps_searches", "search"),
     "code_execution": ("code_executions", "call"),
+    "container_session": ("container_sessions", "session"),
+    "container_hour": ("container_hours", "container_hour"),
+    "storage_gb_day": ("storage_gb_days", "gb_day"),
     "image": ("images", "image"),
     "video_frame": ("video_frames", "frame"),
     "audio_second": ("audio_seconds", "second"),
@@ -67,6 +72,9 @@ UNITS: Final[Mapping[str, tuple[str, int]]] = {
     "ksearch": ("search", 10**3),
     "call": ("call", 1),
     "kcall": ("call", 10**3),
+    "session": ("session", 1),
+    "container_hour": ("container_hour", 1),
+    "gb_day": ("gb_day", 1),
     "image": ("image", 1),
     "frame": ("frame", 1),
     "second": ("second", 1),
@@ -84,6 +92,9 @@ DEFAULT_UNIT: Final[Mapping[str, str]] = {
     "request": "request",
     "search": "search",
     "call": "call",
+    "session": "session",
+    "container_hour": "container_hour",
+    "gb_day": "gb_day",
     "image": "image",
     "frame": "frame",
     "second": "second",
@@ -146,6 +157,8 @@ def _token_facets(name: str) -> tuple[set[tuple[str, str]], int | None]:
             facets.add(("ttl", str(ttl_s)))
     elif found := _READ.match(name):
         facets, ttl_s = {("side", "input"), ("kind", "cache_read")}, None
+        if found["mode"]:
+            facets.add(("mode", "explicit"))
     elif found := _SIDE.match(name):
         facets, ttl_s = {("side", found["side"])}, None
         if kind := found["kind"]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from estimator.engine.cost.meters import DEFAULT_UNIT, TOKEN, UNITS, meter
@@ -159,12 +160,19 @@ class PriceRow:
 
 @dataclass(frozen=True, kw_only=True)
 class InForce:
-    """The prices of one model in force for one channel, endpoint class and moment: tier → meter → row."""
+    """The prices of one model in force for one channel, endpoint class and moment: tier → meter → row.
+
+    `alike` names the meter whose price bills one without a price of its own, `free` the quantities of a meter that
+    cost nothing in a period, `tier_notes` what is to be known of requests of a tier.
+    """
 
     currency: str
     channel: str
     tiers: Mapping[Tier, Mapping[str, PriceRow]]
     notes: tuple[str, ...] = ()
+    tier_notes: Mapping[Tier, str] = field(default_factory=dict)
+    alike: Mapping[str, str] = field(default_factory=dict)
+    free: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def _ordered(self) -> tuple[Tier, ...]:

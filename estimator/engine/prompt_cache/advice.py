@@ -58,7 +58,7 @@ def advice(
     if any(item.cached_tokens for item in savings):
         stored = rules.storage_price_per_mtok_hour is not None
         options += [_as_used(item, stored) for item in savings]
-        if not stored and rules.refresh_on_hit and rules.hit_quality == 1.0:
+        if not stored and rules.kept_by_reading and rules.hit_quality == 1.0:
             kept = [item for item in savings if _can_be_kept(item, arrivals)]
             options += [_kept_by_reading(item, prompt, arrivals, shards) for item in kept]
     return compare(savings[0].cost_without, options)

@@ -10,6 +10,7 @@ from estimator.engine.errors import UnpricedMeterError
 from estimator.engine.prompt_cache.policy import CacheRules
 
 ANY_LIFE = "cache_write"
+EXPLICIT_READ = "cache_read_explicit"
 NO_RULES = CacheRules()
 
 
@@ -87,7 +88,8 @@ def cache_prices(
     tier = prices.tier_for(Decimal(prompt_tokens))
     found: dict[str, PriceRow] = {}
     for name in ("input", "cache_read", *(["output"] if answers else [])):
-        row = prices.row(tier, name)
+        row = prices.row(tier, EXPLICIT_READ) if name == "cache_read" and rules.reads_explicit else None
+        row = row or prices.row(tier, name)
         if row is None:
             raise UnpricedMeterError(f"{name} has no price in the tier '{tier.label}'", meter=name)
         found[name] = row

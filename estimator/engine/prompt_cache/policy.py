@@ -26,6 +26,8 @@ class CacheRules:
     below 1 is best effort: the share of live entries that are really found. A storage price means the entry is kept
     for as long as one pays. `writes_free`: writes cost what input costs (True), have a price of their own (False), or
     nobody says (None: then a price list with any write meter has one for each life, known or not).
+    `kept_by_reading`: the seller says that a read starts the life anew, so that reads of one's own can keep an entry.
+    `reads_explicit`: reads are billed at the price of explicit marks where the list has one apart.
     """
 
     ttls_s: tuple[int, ...] = ()
@@ -38,6 +40,8 @@ class CacheRules:
     max_breakpoints: int | None = None
     max_tokens: int | None = None
     writes_free: bool | None = None
+    kept_by_reading: bool = False
+    reads_explicit: bool = False
     assumptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from estimator.engine.cost.self_hosted import Billing, Yield
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart
 from estimator.estimates.break_even.compute import BreakEvenResult, Traffic, api_costs, break_even
-from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart, exact
+from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart
 from estimator.estimates.cost.self_hosted import Machines
 from estimator.estimates.cost.self_hosted_part import (
     SelfHostedPart,
@@ -24,6 +24,7 @@ from estimator.estimates.cost.self_hosted_part import (
     speed_and_yield,
     unused_machines,
 )
+from estimator.estimates.cost.usage_part import exact
 from estimator.estimates.echo import PartlyPlannedAnswer, several_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.throughput.replica import ReplicaSpeed

@@ -5,12 +5,11 @@ from decimal import Decimal
 from django.utils.translation import gettext as _
 from pydantic import Field
 
-from estimator.engine.cost.api import UsageConvention
 from estimator.engine.cost.self_hosted import Billing
 from estimator.engine.explain import Step
 from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart
 from estimator.estimates.cost.api_bill import Bill, bill_usage
-from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart, json_quantity
+from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart, as_sent, json_quantity
 from estimator.estimates.cost.self_hosted import (
     Electricity,
     Machines,
@@ -52,9 +51,12 @@ class CostLine(ResponsePart):
 
     meter: str = Field(description="What is counted.")
     quantity: float | int = Field(description="Count over all requests, base units.")
+    free_quantity: float | int = Field(description="How many of them a monthly free quantity covers, base units.")
     unit: str | None = Field(description="What the unit price is for (mtok: a million tokens); null when unpriced.")
     unit_price: Amount | None = Field(description="Price of one unit; null when unpriced.")
-    amount: Amount | None = Field(description="quantity · unit_price / unit, exact; null when unpriced.")
+    amount: Amount | None = Field(
+        description="(quantity − free_quantity) · unit_price / unit, exact; null when unpriced."
+    )
     tier: str = Field(description="Tier of the price list that bills the request.")
     channel: str | None = Field(description="Channel whose price it is; null when unpriced.")
     billed_as: str | None = Field(description="Meter whose price is used where this one has none of its own.")
@@ -170,25 +172,26 @@ def answer_cost(body: CostRequest, asked: Asked) -> CostAnswer:
 
 
 def _api(part: ApiCostPart, asked: Asked, resolved: list[Resolved], steps: list[Step]) -> ApiBill:
-    choice = part.price_choice()
+    usage = part.counted()
+    choice, sent = as_sent(part, usage)
     price = resolve_price(choice, asked.facts)
-    usage = part.quantities()
     bill = in_part(
         "usage",
         lambda: bill_usage(
             price,
-            usage,
-            convention=UsageConvention(part.usage_convention),
+            usage.quantities,
+            convention=usage.convention,
             requests=Decimal(part.requests),
             partial=part.partial,
+            whole_month=part.whole_month,
         ),
     )
-    resolved += [price, price_provenance(price, asked.facts, bill.references)]
+    resolved += [price, price_provenance(price, asked.facts, bill.references), sent]
     stated = isinstance(part.price, InlinePricePart)
     resolved.append(
         Resolved(
             assumptions=tuple(note for note in bill.cost.notes if note not in price.warnings),
-            warnings=unused_warnings(part, unused_days() if stated else (), prefix="api."),
+            warnings=(*bill.cost.warnings, *unused_warnings(part, unused_days() if stated else (), prefix="api.")),
         )
     )
     if asked.explain:
@@ -211,6 +214,7 @@ def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
             CostLine(
                 meter=line.meter,
                 quantity=json_quantity(line.quantity),
+                free_quantity=json_quantity(line.free_quantity),
                 unit=line.unit,
                 unit_price=line.unit_price,
                 amount=line.amount,

@@ -59,8 +59,11 @@ class Bill:
         source = f"catalog: {self.price.slug}, {line.tier}" if self.price.slug else f"request, {line.tier}"
         return Step.worked(
             name=f"amount_{line.meter}",
-            formula="quantity · unit_price / unit_size",
-            values={
+            formula="(quantity − free) · unit_price / unit_size"
+            if line.free_quantity
+            else "quantity · unit_price / unit_size",
+            values=({"free": line.free_quantity} if line.free_quantity else {})
+            | {
                 "quantity": line.quantity,
                 "unit_price": line.unit_price or Decimal(0),
                 "unit_size": line.unit_size or 1,
@@ -78,6 +81,7 @@ def bill_usage(
     convention: UsageConvention,
     requests: Decimal,
     partial: bool,
+    whole_month: bool = False,
 ) -> Bill:
     """The bill of `requests` requests of one usage.
 
@@ -85,5 +89,7 @@ def bill_usage(
         UnpricedMeterError: A used meter has no price and `partial` is off.
         InvalidInputError: The counts contradict one another.
     """
-    cost = api_cost(price.prices, usage, convention=convention, requests=requests, partial=partial)
+    cost = api_cost(
+        price.prices, usage, convention=convention, requests=requests, partial=partial, whole_month=whole_month
+    )
     return Bill(cost=cost, price=price)

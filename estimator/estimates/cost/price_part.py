@@ -1,21 +1,27 @@
 """The `api` part of money requests: which prices, sent how and when, for which usage."""
 
 import datetime
+from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from pydantic import AwareDatetime, Field, Tag
+from pydantic import AfterValidator, AwareDatetime, Field, Tag
+from pydantic_core import PydanticCustomError
 
 from catalog.spelling import near_matches
-from estimator.engine.cost.meters import meter, meter_of_usage
-from estimator.engine.cost.price_list import InlineTier
+from estimator.engine.cost.api import UsageConvention
+from estimator.engine.cost.meters import meter
+from estimator.engine.cost.price_list import STANDARD, InlineTier
 from estimator.engine.errors import InvalidInputError
-from estimator.question.fields import MAX_TOKENS, SMALLEST, WHOLE, Currency, Money, PriceSlug, RequestBody, by_key, tag
+from estimator.estimates.cost.usage_part import USAGE_KEYS, Counted, UsageField, counted
+from estimator.question.fields import MAX_TOKENS, WHOLE, Currency, Money, PriceSlug, RequestBody, by_key, tag
 from estimator.resolvers.issues import Issue, ResolutionError
-from estimator.resolvers.prices import InlinePrice, PriceChoice
+from estimator.resolvers.plan import Resolved
+from estimator.resolvers.price_book import InlinePrice, PriceChoice
 
+Channel = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,19}$")]
 MeterName = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[a-z][a-z0-9_]*$")]
 Meters = Annotated[
     dict[MeterName, Money],
@@ -29,12 +35,6 @@ Meters = Annotated[
         examples=[{"input": "3", "output": "15", "cache_read": "0.30", "cache_write_5m": "3.75"}],
     ),
 ]
-Quantity = Annotated[float, Field(ge=0, le=1e15)]
-USAGE_KEYS = (
-    "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
-    "reasoning_tokens", "input_audio_tokens", "output_audio_tokens", "input_image_tokens", "web_searches", "images",
-    "cache_storage_token_hours", "audio_seconds",
-)  # fmt: skip
 
 
 class PriceTierPart(RequestBody):
@@ -79,6 +79,12 @@ class InlinePricePart(RequestBody):
         )
 
 
+def _below_one(share: str) -> str:
+    if not Decimal(share) < 1:
+        raise PydanticCustomError("less_than", "less than 1", {"lt": 1})
+    return share
+
+
 def _unknown_meters(path: tuple[str | int, ...], meters: dict[str, str]) -> list[Issue]:
     issues = []
     for name in meters:
@@ -108,11 +114,25 @@ class ApiPricePart(RequestBody):
     price: PricePart = Field(
         description="Slug of a priced model (api-prices/), such as anthropic-claude-opus-5-5, or stated prices."
     )
-    channel: Literal["standard", "batch", "flex", "priority", "fast"] = Field(
-        default="standard", description="How requests are sent; meters without a price of the channel stay standard."
+    channel: Channel = Field(
+        default=STANDARD,
+        description=(
+            "How requests are sent, as the seller calls it: standard, batch, flex, priority, fast, ultrafast …; meters "
+            "without a price of the channel stay standard."
+        ),
     )
     endpoint_class: Annotated[str, Field(max_length=60)] = Field(
-        default="", description="Region or class of endpoint with prices of its own; empty: the general ones."
+        default="",
+        description=(
+            "Region or class of endpoint with prices of its own, such as data_residency=eu, inference_geo=us, "
+            "regional or us-east5; empty: the general ones."
+        ),
+    )
+    search_context_size: Literal["low", "medium", "high"] = Field(
+        default="low", description="Search context of the request, where its fee depends on it (Perplexity)."
+    )
+    discount: Annotated[Money, AfterValidator(_below_one)] = Field(
+        default="0", description="Share negotiated off every price, exact decimal from 0 to below 1: 0.1 is 10 %."
     )
     on: datetime.date | None = Field(
         default=None,
@@ -139,25 +159,21 @@ class ApiPricePart(RequestBody):
             moment=self.at or self.on or timezone.now().date(),
             channel=self.channel,
             endpoint_class=self.endpoint_class,
+            search_context=self.search_context_size,
+            discount=Decimal(self.discount),
         )
 
 
 class ApiCostPart(ApiPricePart):
     """A usage to bill."""
 
-    usage: Annotated[dict[MeterName, Quantity], Field(min_length=1, max_length=60)] = Field(
-        description=(
-            "Counts of ONE request: input_tokens (fresh), cache_read_tokens, cache_write_5m_tokens, "
-            "cache_write_1h_tokens, output_tokens, reasoning_tokens, input_audio_tokens, web_searches, images, "
-            "cache_storage_token_hours, audio_seconds, …"
-        ),
-        examples=[{"input_tokens": 1200, "cache_read_tokens": 500, "output_tokens": 300}],
-    )
-    usage_convention: Literal["disjoint", "inclusive"] = Field(
-        default="disjoint",
+    usage: UsageField
+    usage_convention: Literal["disjoint", "inclusive"] | None = Field(
+        default=None,
         description=(
             "disjoint: no token is in two counts; inclusive: input_tokens holds the cached and audio tokens, "
-            "output_tokens the reasoning, as OpenAI and Google report them."
+            "output_tokens the reasoning, as OpenAI and Google report them. A provider's usage object says it itself; "
+            "disjoint where neither does."
         ),
     )
     requests: Annotated[int, Field(ge=0, le=10**12), WHOLE] = Field(
@@ -167,34 +183,44 @@ class ApiCostPart(ApiPricePart):
         default=False, description="true: a used meter without a price gives null and a reason instead of an error."
     )
 
-    def quantities(self) -> dict[str, Decimal]:
+    whole_month: bool = Field(
+        default=False,
+        description="true: usage times requests is all of a month, so that monthly free quantities are taken off.",
+    )
+
+    def counted(self) -> Counted:
         """The counts, exact.
 
         Raises:
-            ResolutionError: A key that no meter counts, or a count too small to mean anything.
+            ResolutionError: A key that no meter counts, or a value that is no count.
         """
-        issues = []
-        for key in self.usage:
-            try:
-                meter_of_usage(key)
-            except InvalidInputError:
-                detail = _("No meter counts this.")
-                near = near_matches(key, USAGE_KEYS)
-                issues.append(Issue(path=("usage", key), code="unknown_field", detail=detail, near=near))
-        tiny = _("Must be 0 or at least %(least)g.") % {"least": SMALLEST}
-        issues += [
-            Issue(path=("usage", key), code="out_of_range", detail=tiny)
-            for key, count in self.usage.items()
-            if 0 < count < SMALLEST
-        ]
-        if issues:
-            raise ResolutionError(issues)
-        return {key: exact(count) for key, count in self.usage.items()}
+        given = self.usage_convention
+        return counted(self.usage, None if given is None else UsageConvention(given))
 
 
-def exact(number: float) -> Decimal:
-    """A JSON number as the decimal it was written as."""
-    return Decimal(int(number)) if float(number).is_integer() else Decimal(repr(float(number)))
+def as_sent(part: ApiCostPart, usage: Counted) -> tuple[PriceChoice, Resolved]:
+    """The prices asked for, with the channel and place that a provider's usage object names where none was asked for.
+
+    Raises:
+        ResolutionError: Both a day and a moment.
+    """
+    choice, read = part.price_choice(), usage.read
+    if read is None:
+        return choice, Resolved()
+    assumed = [_("The usage object is read in the words of %(provider)s.") % {"provider": read.provider}]
+    warnings = []
+    if read.channel and "channel" not in part.model_fields_set and read.channel != choice.channel:
+        choice = replace(choice, channel=read.channel)
+        assumed.append(_("The usage object names the channel: %(channel)s.") % {"channel": read.channel})
+    if read.place and not part.endpoint_class:
+        choice = replace(choice, endpoint_class=read.place)
+        assumed.append(_("The usage object names the place: %(place)s.") % {"place": read.place})
+    given = part.usage_convention
+    if given is not None and given != read.convention:
+        warnings.append(_("Not used: api.usage_convention; the usage object says itself what its counts hold."))
+    if read.ignored:
+        warnings.append(_("Counts without a meter are not billed: %(names)s.") % {"names": ", ".join(read.ignored)})
+    return choice, Resolved(assumptions=tuple(assumed), warnings=tuple(warnings))
 
 
 def under(prefix: str, error: ResolutionError) -> ResolutionError:

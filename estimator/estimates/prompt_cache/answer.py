@@ -23,9 +23,10 @@ from estimator.estimates.prompt_cache.parts import PromptCacheAnswer
 from estimator.estimates.prompt_cache.prefix_part import PrefixReusePart, reuse_answer
 from estimator.estimates.unused import Unused, unused_of_a_bill, unused_warnings
 from estimator.question.fields import MAX_TOKENS, SMALLEST, WHOLE, Money, RequestBody, Tokens, TokensOrNone, tag
+from estimator.resolvers.cache_policies import resolve_policy
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
-from estimator.resolvers.prices import price_provenance, resolve_policy, resolve_price
+from estimator.resolvers.prices import price_provenance, resolve_price
 
 Seconds = Annotated[int, Field(ge=1, le=10_000_000), WHOLE]
 
@@ -124,6 +125,7 @@ class PolicyPart(RequestBody):
             storage_price_per_mtok_hour=None if storage is None else Decimal(storage),
             hit_quality=self.hit_quality,
             ttl_settable=True,
+            kept_by_reading=self.refresh_on_hit and "refresh_on_hit" in self.model_fields_set,
         )
 
 

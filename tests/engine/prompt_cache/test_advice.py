@@ -17,7 +17,7 @@ PRICES = inline_prices(
         "input": "4", "output": "20", "cache_read": "0.2", "cache_write_5m": "5", "cache_write_1h": "8",
     }.items()},
 )  # fmt: skip
-RULES = CacheRules(ttls_s=(300, 3600), writes_free=False)
+RULES = CacheRules(ttls_s=(300, 3600), writes_free=False, kept_by_reading=True)
 PROMPT = Prompt(prefix_tokens=100_000, suffix_tokens=0, output_tokens=0)
 
 

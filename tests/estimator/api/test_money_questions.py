@@ -176,9 +176,11 @@ IMPORTED = {
     "the same with priority, double": (bill(GPT, OPENAI, channel="priority", **INCLUSIVE), "0.036568"),
     # the flat price of before 17 August: 1,000·0.435 + 9,000·0.003625 + 500·0.87 = 435 + 32.625 + 435
     "DeepSeek in July had no peak": (bill(DEEPSEEK, SEEK, at="2026-07-01T02:00:00Z"), "0.000902625"),
-    # (2,000·3 + 500·15) / 10^6 + 14 / 1,000 for the request itself
-    "a fee for each request": (bill("perplexity/sonar-pro", {"input": 2000, "output": 500}), "0.0275"),
-    "a thousand of them": (bill("perplexity/sonar-pro", {"input": 2000, "output": 500}, requests=1000), "27.5"),
+    # (2,000·3 + 500·15) / 10^6 + 6 / 1,000 for the request itself at the default search context, low; 14 at high
+    "a fee for each request": (bill("perplexity/sonar-pro", {"input": 2000, "output": 500}), "0.0195"),
+    "a thousand of them at high search context": (
+        bill("perplexity/sonar-pro", {"input": 2000, "output": 500}, requests=1000, search_context_size="high"), "27.5"
+    ),
     # 90 minutes of 0.111 an hour
     "transcription by the hour": (bill("groq/whisper-large-v3", {"audio_seconds": 5400}), "0.1665"),
     # 3·0.00012 + 10·0.00079 + 60·0.00016 + 1,000·0.2/10^6
