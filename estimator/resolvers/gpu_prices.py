@@ -1,13 +1,12 @@
-"""Price of a GPU for an hour: the one a request states, else the median of the catalog's on-demand offers."""
+"""Price of a GPU for an hour where a question states none: one rule for every estimate and report (ADR 0015)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from statistics import median
 
 from django.utils.translation import gettext as _
 
-from estimator.resolvers.facts import Facts
+from estimator.resolvers.facts import FactRow, Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance
 
@@ -16,36 +15,62 @@ OFFERS_CURRENCY = "USD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPrice:
-    """Price of one GPU for an hour and where it is from."""
+    """Price of one GPU for an hour and where it is from; `offer` is the catalog's row that it can be bought by."""
 
     amount: Decimal
     currency: str
     source: str
+    offer: str | None = None
+    date: str | None = None
 
-    def provenance(self, gpu: str) -> Provenance:
+    def provenance(self, what: str) -> Provenance:
         """The price as an entry of an answer."""
         unit = f"{self.currency}/GPU/h"
-        return Provenance(what=f"prices.{gpu}", value=str(self.amount), unit=unit, source=self.source)
+        return Provenance(what=what, value=str(self.amount), unit=unit, source=self.source, date=self.date)
 
 
 def gpu_price(gpu: str, stated: Mapping[str, GpuPrice], facts: Facts) -> GpuPrice | None:
-    """The stated price of a GPU, else the median of its on-demand offers in USD; None when there is none."""
-    if gpu in stated:
-        return stated[gpu]
-    offers = facts.derived(("on_demand_offers",), lambda: _offers(facts)).get(gpu, ())
-    if not offers:
+    """The stated price of a GPU, else its default price; None when there is none."""
+    return stated.get(gpu) or default_price(gpu, facts)
+
+
+def default_price(gpu: str, facts: Facts, currency: str = OFFERS_CURRENCY) -> GpuPrice | None:
+    """The middle of what the sellers of a GPU ask on demand, each seller once by its newest sighting.
+
+    It is an offer that can be bought: of two in the middle the cheaper. None where nobody offers the GPU.
+
+    Args:
+        gpu: slug of the catalog.
+        facts: where the offers are from.
+        currency: ISO 4217; offers in another are left out, for nothing is converted.
+    """
+    newest = facts.derived(("newest_offers",), lambda: _newest(facts)).get((gpu, currency), ())
+    if not newest:
         return None
-    source = _("median of %(n)s on-demand offers in the catalog") % {"n": len(offers)}
-    return GpuPrice(amount=median(offers), currency=OFFERS_CURRENCY, source=source)
+    middle = newest[(len(newest) - 1) // 2]
+    said = [f"{one['provider']} {one['price_per_gpu_hour']} ({one['date_seen'] or _('undated')})" for one in newest]
+    source = _("the middle of %(n)s sellers' newest on-demand offers per GPU hour, each seller once: %(offers)s")
+    return GpuPrice(
+        amount=Decimal(middle["price_per_gpu_hour"]),
+        currency=currency,
+        source=source % {"n": len(newest), "offers": ", ".join(said)},
+        offer=middle["slug"],
+        date=middle["date_seen"],
+    )
 
 
-def _offers(facts: Facts) -> dict[str, tuple[Decimal, ...]]:
-    by_gpu: dict[str, list[Decimal]] = {}
-    for slug in facts.slugs("offer"):
-        offer = facts.row("offer", slug)
-        if offer["market"] == "on-demand" and offer["currency"] == OFFERS_CURRENCY and offer["gpu"]:
-            by_gpu.setdefault(offer["gpu"], []).append(Decimal(offer["price_per_gpu_hour"]))
-    return {gpu: tuple(amounts) for gpu, amounts in by_gpu.items()}
+def _newest(facts: Facts) -> dict[tuple[str, str], tuple[FactRow, ...]]:
+    """By GPU and currency the newest on-demand offer of each seller, the cheapest first; undated is oldest."""
+    found: dict[tuple[str, str], dict[str, FactRow]] = {}
+    offers = [facts.row("offer", slug) for slug in sorted(facts.slugs("offer"))]
+    offers = [offer for offer in offers if offer["market"] == "on-demand" and offer["gpu"]]
+    # Of one day's offers of a seller (regions, sizes of machines) the cheapest counts: it comes last.
+    for offer in sorted(offers, key=lambda one: (one["date_seen"] or "", -Decimal(one["price_per_gpu_hour"]))):
+        found.setdefault((offer["gpu"], offer["currency"]), {})[offer["provider"]] = offer
+    return {
+        key: tuple(sorted(by_seller.values(), key=lambda one: (Decimal(one["price_per_gpu_hour"]), one["slug"])))
+        for key, by_seller in found.items()
+    }
 
 
 def check_one_currency(prices: Iterable[GpuPrice | None], *, ranked_by_cost: bool, budget: str | None) -> None:

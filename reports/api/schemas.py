@@ -20,7 +20,8 @@ class CreateReportRequest(RequestBody):
     sweep: Sweep = Field(description="The settings to cross.")
     slo: Targets | None = Field(default=None, description="Targets for meets_slo and the best batch within them.")
     pricing: Pricing | None = Field(
-        default=None, description="GPU prices; not given: the cheapest on-demand offer of the catalog for each GPU."
+        default=None,
+        description="GPU prices; not given: the middle of each GPU's sellers, as in estimates.",
     )
 
 

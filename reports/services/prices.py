@@ -1,15 +1,13 @@
-"""Price of a GPU hour for each accelerator of a sweep: given, by offer, or the cheapest on-demand of the catalog."""
+"""Price of a GPU hour for each accelerator of a sweep: given, by offer, or the default price of every estimate."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
 
-from catalog.models import GpuOffer
-from catalog.models.gpu_offer import Market
 from catalog.spelling import near_matches
 from estimator.resolvers.facts import Facts, UnknownSlugError
+from estimator.resolvers.gpu_prices import OFFERS_CURRENCY, default_price
 from estimator.resolvers.issues import Issue, ResolutionError
 
 
@@ -31,13 +29,13 @@ def prices_of(gpus: list[str], pricing: Mapping[str, Any] | None, facts: Facts) 
         if slug not in gpus:
             issues.append(_not_in_sweep(("offers", slug), gpus))
             continue
-        priced = _offer(slug, offer, given.get("currency", "USD"), facts, issues)
+        priced = _offer(slug, offer, given.get("currency", OFFERS_CURRENCY), facts, issues)
         if priced:
             found[slug] = priced
     if issues:
         raise ResolutionError(issues)
     missing = [slug for slug in gpus if slug not in found]
-    return found | cheapest_on_demand(missing, given.get("currency", "USD"))
+    return found | _defaults(missing, given.get("currency", OFFERS_CURRENCY), facts)
 
 
 def _not_in_sweep(path: tuple[str | int, ...], gpus: list[str]) -> Issue:
@@ -69,34 +67,19 @@ def _offers(facts: Facts) -> list[str]:
     return list(facts.slugs("offer"))
 
 
-def cheapest_on_demand(gpus: list[str], currency: str) -> dict[str, Any]:
-    """For each accelerator the cheapest on-demand offer among every provider's newest; one without any is left out."""
-    # A query set of its own: the inherited manager is typed for the parent of all catalog rows.
-    offers: QuerySet[GpuOffer] = QuerySet(GpuOffer).filter(
-        gpu__slug__in=gpus, market=Market.ON_DEMAND, currency=currency
-    )
-    newest: dict[tuple[str, str], GpuOffer] = {}
-    for offer in offers.select_related("gpu").order_by(
-        F("date_seen").asc(nulls_first=True), "-price_per_gpu_hour", "slug"
-    ):
-        newest[_slug_of(offer), offer.provider] = offer
-    best: dict[str, GpuOffer] = {}
-    for (slug, _provider), offer in sorted(newest.items()):
-        if slug not in best or offer.price_per_gpu_hour < best[slug].price_per_gpu_hour:
-            best[slug] = offer
+def _defaults(gpus: list[str], currency: str, facts: Facts) -> dict[str, Any]:
+    """For each accelerator the default price that the estimates take; one without any offer is left out."""
+    prices = {gpu: default_price(gpu, facts, currency) for gpu in sorted(set(gpus))}
     return {
-        slug: {
-            "price_per_gpu_hour": f"{offer.price_per_gpu_hour.normalize():f}",
-            "currency": offer.currency,
-            "source": f"{offer.slug}: {offer.source}",
-            "offer": offer.slug,
+        gpu: {
+            "price_per_gpu_hour": f"{price.amount.normalize():f}",
+            "currency": price.currency,
+            "source": price.source,
+            "offer": price.offer,
         }
-        for slug, offer in sorted(best.items())
+        for gpu, price in prices.items()
+        if price is not None
     }
-
-
-def _slug_of(offer: GpuOffer) -> str:
-    return offer.gpu.slug if offer.gpu else ""
 
 
 def _priced(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.facts import Facts
+from estimator.resolvers.gpu_prices import OFFERS_CURRENCY, GpuPrice, default_price
 from estimator.resolvers.gpus import resolve_gpu
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved
@@ -175,18 +176,34 @@ def machines(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Res
             detail = _("The offer is in %(currency)s; nothing is converted.") % {"currency": offer["currency"]}
             raise ResolutionError([Issue(path=("currency",), code="ambiguous", detail=detail)])
         return _from_offer(part, offer, gpus)
+    if part.price_per_gpu_hour is None and (found := _default(part, facts)) is not None:
+        return _paid(part, found.amount, found.currency, gpus), Resolved(
+            assumptions=(_("Price not given: %(source)s.") % {"source": found.source},),
+            provenance=(found.provenance("self_hosted.price_per_gpu_hour"),),
+        )
     missing = [name for name in ("price_per_gpu_hour", "currency") if getattr(part, name) is None]
     if missing:
         detail = _("Give price_per_gpu_hour with its currency, or offer.")
         raise ResolutionError([Issue(path=(name,), code="required", detail=detail) for name in missing])
-    priced = Machines(
-        price_per_gpu_hour=Decimal(part.price_per_gpu_hour or "0"),
-        currency=part.currency or "",
+    priced = _paid(part, Decimal(part.price_per_gpu_hour or "0"), part.currency or "", gpus)
+    return priced, Resolved(provenance=(_price_entry(part.price_per_gpu_hour or "", priced.currency, "request", None),))
+
+
+def _default(part: MachinesPart, facts: Facts) -> GpuPrice | None:
+    """The default price of the GPU, in the currency asked for; None where there is none."""
+    if not isinstance(part.gpu, str):
+        return None
+    return default_price(part.gpu, facts, part.currency or OFFERS_CURRENCY)
+
+
+def _paid(part: MachinesPart, amount: Decimal, currency: str, gpus: int) -> Machines:
+    return Machines(
+        price_per_gpu_hour=amount,
+        currency=currency,
         gpus=gpus,
         billing=Billing(part.billing or "reserved"),
         load_fraction=part.load_fraction,
     )
-    return priced, Resolved(provenance=(_price_entry(part.price_per_gpu_hour or "", priced.currency, "request", None),))
 
 
 def at_arrivals(part: MachinesPart, paid: Machines, speed: ReplicaSpeed | None) -> Machines:

@@ -103,7 +103,7 @@ class SizingRequest(RequestBody):
     gpus_per_node: Annotated[Degree, Field(description="GPUs of one machine, count.")] = 8
     budget: BudgetPart | None = Field(default=None, description="Limits; none when left out.")
     prices: Annotated[dict[GpuSlug, GpuPricePart], Field(max_length=50), BeforeValidator(OnePerRow("gpu"))] = Field(
-        default={}, description="Prices by GPU; without one, the median of the catalog's on-demand offers in USD."
+        default={}, description="Prices by GPU; without one, the middle of the sellers' newest on-demand offers in USD."
     )
 
 
@@ -278,7 +278,7 @@ def _about(
         assumptions=tuple(dict.fromkeys(assumptions)),
         warnings=tuple(dict.fromkeys(warnings)),
         not_modelled=(_("uneven routing over replicas"), _("time to start replicas")),
-        provenance=tuple(price.provenance(gpu) for gpu, price in prices.items() if price is not None),
+        provenance=tuple(price.provenance(f"prices.{gpu}") for gpu, price in prices.items() if price is not None),
     )
 
 
