@@ -63,6 +63,7 @@ def test_the_proxy_reads_what_the_service_names(services):
     assert web["environment"]["AFORO_TRUSTED_PROXIES"] == "1"
     mounted = {volume["target"]: volume for volume in services["proxy"]["volumes"]}
     assert mounted["/data"]["read_only"]
+    assert services["proxy"]["depends_on"]["web"]["restart"]
     assert mounted["/etc/nginx/nginx.conf"]["read_only"]
 
 

@@ -87,6 +87,7 @@ def test_a_password_is_never_in_the_message(monkeypatch):
 
 
 def test_postgresql_parts_are_decoded(monkeypatch):
+    monkeypatch.delenv("AFORO_STATEMENT_WITHIN_S", raising=False)
     found = read(monkeypatch, "postgresql://us%40er:p%2Fw%23@db.example:6432/my%20db?sslmode=require", env.database)
     options = found.pop("OPTIONS")
     assert options["sslmode"] == "require"
@@ -95,6 +96,10 @@ def test_postgresql_parts_are_decoded(monkeypatch):
     assert options["keepalives_idle"] + options["keepalives_count"] * options["keepalives_interval"] == 25
     assert options["tcp_user_timeout"] == 15_000
     assert options["answer_within_s"] == 22
+    monkeypatch.setenv("AFORO_STATEMENT_WITHIN_S", "0")
+    unlimited = read(monkeypatch, "postgres://h/db?connect_timeout=3", env.database)["OPTIONS"]
+    assert not {"options", "answer_within_s"} & set(unlimited)
+    assert unlimited["connect_timeout"] == "3"
     assert found == {
         "ENGINE": "config.postgresql",
         "NAME": "my db",

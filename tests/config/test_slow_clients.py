@@ -130,6 +130,7 @@ NGINX = Path("/usr/sbin/nginx")
 
 @pytest.mark.services
 @pytest.mark.timeout(600)
+@pytest.mark.skipif(not NGINX.exists(), reason="no nginx is installed")
 def test_the_proxy_of_the_compose_file_takes_slow_clients_on_itself(live_service, services_environment, tmp_path):
     """The same nginx.conf under Debian's nginx; addresses and folders alone differ."""
     service = live_service(services_environment, AFORO_X_ACCEL_PREFIX="/stored/", AFORO_TRUSTED_PROXIES="1")
