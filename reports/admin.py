@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
 
+from catalog.admin.two_editors import TwoEditors, TwoEditorsInline
 from reports import selectors
 from reports.choices import FileFormat, State
 from reports.models import Artifact, Report, ReportSchedule, ReportShare, ReportVersion, ShareLink, Tombstone
@@ -62,7 +63,7 @@ class VersionInline(_ReadOnly, TabularInline):
     extra = 0
 
 
-class ShareInline(TabularInline):
+class ShareInline(TwoEditorsInline, TabularInline):
     """Who may read it."""
 
     model = ReportShare
@@ -72,7 +73,7 @@ class ShareInline(TabularInline):
 
 
 @admin.register(Report)
-class ReportAdmin(ModelAdmin):
+class ReportAdmin(TwoEditors, ModelAdmin):
     """Reports: rename, tag, share, archive."""
 
     list_display = ("name", "owner", "visibility", "version_count", "created_at", "archived_at")

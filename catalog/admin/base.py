@@ -2,37 +2,36 @@
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from import_export.admin import ImportExportModelAdmin
+from import_export.forms import ConfirmImportForm
 from simple_history.admin import SimpleHistoryAdmin
 from unfold.admin import ModelAdmin
 from unfold.contrib.import_export.forms import ExportForm, ImportForm
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from catalog.admin.two_editors import TwoEditors, TwoEditorsForm
 from catalog.models import CatalogRecord, CatalogRow
+from catalog.revisions import current_revision
 from catalog.services.people import check_frozen, delete_by_person, kind_of, save_by_person
 from catalog.usage import usages
 
 _URL = re.compile(r"https?://[^\s,;()]+[^\s,;().]")
 
 
-if TYPE_CHECKING:
-    _ModelForm = forms.ModelForm[Any]
-else:
-    _ModelForm = forms.ModelForm
-
-
-class CatalogForm(_ModelForm):
+class CatalogForm(TwoEditorsForm):
     """A row's form with the reason of the change, which goes to the history."""
 
     change_reason = forms.CharField(
@@ -44,20 +43,28 @@ class CatalogForm(_ModelForm):
     )
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse changes of what is frozen, in words, before anything is saved."""
+        """Refuse what the service would refuse, in words, before anything is saved."""
         cleaned = super().clean()
-        if self.instance.pk and not self.errors:
-            candidate = type(self.instance)(pk=self.instance.pk)
+        if not self.errors:
+            candidate = type(self.instance)()
             for field in self.instance._meta.concrete_fields:
                 name = field.name
                 setattr(candidate, field.attname, getattr(self.instance, field.attname))
                 if cleaned is not None and name in cleaned:
                     setattr(candidate, name, cleaned[name])
             try:
-                check_frozen(candidate)
+                self.check_rules(candidate)
             except forms.ValidationError as refused:
                 self.add_error(None, refused)
         return cleaned
+
+    def check_rules(self, candidate: Any) -> None:
+        """The rules of the service for the row as it would be saved.
+
+        Raises:
+            ValidationError: By field, in words.
+        """
+        check_frozen(candidate)
 
 
 class _IndentedJson(json.JSONEncoder):
@@ -67,12 +74,23 @@ class _IndentedJson(json.JSONEncoder):
         super().__init__(**options | {"indent": 2})
 
 
-class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):
+class ConfirmImport(ConfirmImportForm):
+    """The confirmation of an import, with the revision of the catalog that the preview was made of."""
+
+    catalog_revision = forms.IntegerField(required=False, widget=forms.HiddenInput())
+
+
+class ChangedSincePreviewError(Exception):
+    """Somebody wrote to the catalog between the preview of an import and its confirmation."""
+
+
+class CatalogAdmin(TwoEditors, SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):
     """Base of the catalog's pages; edits by people are marked, so that loaders leave the rows alone."""
 
     form = CatalogForm
     import_form_class = ImportForm
     export_form_class = ExportForm
+    confirm_form_class = ConfirmImport
     list_per_page = 50
     list_fullwidth = True
     warn_unsaved_form = True
@@ -92,22 +110,48 @@ class CatalogAdmin(SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):
         """Exporting shows rows."""
         return self.has_view_permission(request)
 
-    def get_import_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Options of the resource."""
-        return dict(super().get_import_resource_kwargs(request, *args, **kwargs))
-
     def history_form_view(
         self, request: HttpRequest, object_id: str, version_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """An old version of a row; sending its form is a change, which the library takes from whoever may look.
+
+        What the service refuses of an old state is said, and nothing is written.
 
         Raises:
             PermissionDenied: for those who may not change rows.
         """
         if request.method == "POST" and not self.has_change_permission(request):
             raise PermissionDenied
-        answer: HttpResponse = super().history_form_view(request, object_id, version_id, extra_context)
-        return answer
+        try:
+            with transaction.atomic():
+                response: HttpResponse = super().history_form_view(request, object_id, version_id, extra_context)
+                return response
+        except forms.ValidationError as refused:
+            self.message_user(request, " ".join(refused.messages), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
+
+    def get_confirm_form_initial(self, request: HttpRequest, import_form: Any) -> dict[str, Any]:
+        """As the library's, with the state of the catalog that the preview was made of."""
+        initial: dict[str, Any] = super().get_confirm_form_initial(request, import_form)
+        return initial | {"catalog_revision": current_revision().number}
+
+    def process_import(self, request: HttpRequest, **options: Any) -> HttpResponse:
+        """As the library's, if the catalog is still the one that the preview showed."""
+        seen = request.POST.get("catalog_revision", "")
+        try:
+            with transaction.atomic():
+                response: HttpResponse = super().process_import(request, **options)
+                if seen.isdecimal() and current_revision().number > int(seen) + 1:
+                    raise ChangedSincePreviewError
+                return response
+        except ChangedSincePreviewError:
+            text = gettext("The catalog changed since the preview: nothing was imported. Look at the preview again.")
+            self.message_user(request, text, messages.ERROR)
+            return HttpResponseRedirect(reverse(f"admin:catalog_{self.opts.model_name}_import"))
+
+    def get_import_resource_kwargs(self, request: HttpRequest, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Options of the resource."""
+        return dict(super().get_import_resource_kwargs(request, *args, **kwargs))
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         """As Django's, with JSON laid out for reading."""

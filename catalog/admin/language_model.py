@@ -15,10 +15,11 @@ from catalog.admin import units
 from catalog.admin.base import CatalogAdmin
 from catalog.admin.config_import import ConfigImportView
 from catalog.admin.resources import LanguageModelResource
+from catalog.admin.two_editors import TwoEditorsInline
 from catalog.models import Checkpoint, LanguageModel
 
 
-class CheckpointInline(TabularInline):
+class CheckpointInline(TwoEditorsInline, TabularInline):
     """Stored weight files of the model."""
 
     model = Checkpoint

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -10,8 +11,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldBooleanWidget
 
-from catalog.admin.base import CatalogAdmin
+from catalog.admin.base import CatalogAdmin, CatalogForm
 from catalog.admin.price_lines import timeline
 from catalog.admin.resources import (
     ApiPriceResource,
@@ -23,7 +25,8 @@ from catalog.admin.resources import (
 )
 from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceList, PriceRule, Provider
 from catalog.selectors import in_force_on
-from catalog.services.prices import close_price, void_price
+from catalog.services.people import save_by_person
+from catalog.services.prices import check_period, close_price, last_end, next_start, void_price
 
 
 @admin.register(Provider)
@@ -45,6 +48,22 @@ class PriceListAdmin(CatalogAdmin):
     list_display = ("named", "source", "source_version", "retrieved_on", "licence")
     search_fields = ("slug", "name", "source")
     readonly_fields = ("kept_by", "created_at", "updated_at")
+
+
+class ApiPriceForm(CatalogForm):
+    """A price's form: its end moves by the rules of the service."""
+
+    leave_gap = forms.BooleanField(
+        label=_("Leave the gap"),
+        required=False,
+        widget=UnfoldBooleanWidget(),
+        help_text=_("Only where it asks: the days from the new end to the next price are to have no price."),
+    )
+
+    def check_rules(self, candidate: ApiPrice) -> None:
+        """As for every row, and the rules of ends."""
+        super().check_rules(candidate)
+        check_period(candidate, leave_gap=bool(self.cleaned_data.get("leave_gap")))
 
 
 class InForce(admin.SimpleListFilter):
@@ -75,6 +94,7 @@ class ApiPriceAdmin(CatalogAdmin):
     """Dated prices; a change closes a row and opens another, a typing error is voided."""
 
     resource_classes = [ApiPriceResource]
+    form = ApiPriceForm
     list_display = ("slug", "meter", "price", "channel", "tier", "period", "basis", "state")
     list_filter = (InForce, "channel", "basis", "provider", "edited_by_person")
     search_fields = ("slug", "model", "meter", "source")
@@ -84,7 +104,7 @@ class ApiPriceAdmin(CatalogAdmin):
     readonly_fields = ("timeline_of_meter", "voided_at", "void_reason", "price_list", "created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("provider", "model", ("meter", "unit"), ("amount", "currency"), "change_reason")}),
-        (_("When and how"), {"fields": (("effective_from", "effective_to"), ("channel", "endpoint_class"),
+        (_("When and how"), {"fields": (("effective_from", "effective_to", "leave_gap"), ("channel", "endpoint_class"),
             ("tier_above_tokens", "tier_operator"), ("daily_start", "daily_end", "daily_zone", "weekday_mask"))}),
         (_("Timeline of the meter"), {"fields": ("timeline_of_meter",)}),
         (_("Source"), {"fields": ("basis", "source", "source_url", "date_seen", "dispute", "price_list",
@@ -98,6 +118,20 @@ class ApiPriceAdmin(CatalogAdmin):
             return fixed
         frozen = tuple(name.removesuffix("_id") for name in ApiPrice.FROZEN if name not in ("slug", "tier_scope"))
         return (*fixed, *frozen)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save by the service's rules, and say which days are left without a price."""
+        cleaned = form.cleaned_data
+        save_by_person(
+            obj,
+            user=request.user,
+            reason=cleaned.get("change_reason", ""),
+            leave_gap=bool(cleaned.get("leave_gap")),
+        )
+        for start, end in ((last_end(obj), obj.effective_from), (obj.effective_to, next_start(obj))):
+            if start is not None and end is not None and start < end:
+                text = gettext("From %(start)s to %(end)s no price of this meter holds.") % {"start": start, "end": end}
+                self.message_user(request, text, messages.WARNING)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Prices are voided, not deleted: reports may have used them."""

@@ -5,9 +5,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-from catalog.models import CatalogRecord, CatalogRow, EngineProfile
+from catalog.models import ApiPrice, CatalogRecord, CatalogRow, EngineProfile
 from catalog.models.withdrawal import Taken
 from catalog.revisions import catalog_write
+from catalog.services.prices import check_period
 from catalog.services.withdrawals import withdraw, withdraw_what_goes
 from catalog.usage import usage_count
 
@@ -21,19 +22,22 @@ def kind_of(row: CatalogRecord) -> str:
     return KINDS.get(name, name.lower())
 
 
-def save_by_person(row: CatalogRecord, *, user: Any, reason: str = "") -> None:
+def save_by_person(row: CatalogRecord, *, user: Any, reason: str = "", leave_gap: bool = False) -> None:
     """Save a row a person made or edited.
 
     Args:
         row: the row with its new values; not saved when a check refuses it.
         user: who, for the history; None when not known.
         reason: why, for the history.
+        leave_gap: of a price that ends earlier: days without a price until the next one are meant.
 
     Raises:
         ValidationError: by field, in words.
     """
     row.full_clean()
     check_frozen(row)
+    if isinstance(row, ApiPrice):
+        check_period(row, leave_gap=leave_gap)
     row.edited_by_person = True
     with catalog_write(only_if_touched=True):
         withdraw_what_goes(row, user=user, reason=reason)

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -44,17 +45,78 @@ def open_price(row: ApiPrice, *, user: Any = None, reason: str = "") -> ApiPrice
     return row
 
 
-def close_price(row: ApiPrice, *, on: datetime.date, user: Any = None, reason: str = "") -> ApiPrice:
+def check_period(row: ApiPrice, *, leave_gap: bool = False) -> None:
+    """Refuse a new end that the rules of prices do not allow (docs/prices.md).
+
+    Args:
+        row: the price as it would be saved; a new one has no end to move.
+        leave_gap: days without a price between the new end and the next price are meant.
+
+    Raises:
+        ValidationError: The price was voided, would be opened again, or would leave a gap.
+    """
+    before = ApiPrice.objects.filter(pk=row.pk).values("effective_to", "voided_at").first() if row.pk else None
+    if before is None or before["effective_to"] == row.effective_to:
+        return
+    if before["voided_at"]:
+        raise ValidationError({"effective_to": _("This price was voided.")})
+    if before["effective_to"] and (row.effective_to is None or row.effective_to > before["effective_to"]):
+        raise ValidationError({"effective_to": _("A closed price is not opened again: open another.")})
+    following = next_start(row)
+    if following is not None and row.effective_to is not None and following > row.effective_to and not leave_gap:
+        raise ValidationError(
+            {
+                "effective_to": _(
+                    "From %(end)s to %(start)s no price would hold: the next one begins on %(start)s. Change the "
+                    "price instead of ending it, or say that the gap is meant."
+                )
+                % {"end": row.effective_to, "start": following}
+            }
+        )
+
+
+def _same_thing(row: ApiPrice) -> QuerySet[ApiPrice]:
+    return ApiPrice.objects.filter(
+        provider_id=row.provider_id,
+        model=row.model,
+        channel=row.channel,
+        endpoint_class=row.endpoint_class,
+        meter=row.meter,
+        tier_above_tokens=row.tier_above_tokens,
+        window_key=row.window_key,
+        voided_at__isnull=True,
+    ).exclude(pk=row.pk)
+
+
+def next_start(row: ApiPrice) -> datetime.date | None:
+    """The first day of the next price of the same thing after a row's end; None when there is none."""
+    if row.effective_to is None:
+        return None
+    later = _same_thing(row).filter(effective_from__gte=row.effective_to)
+    return later.order_by("effective_from").values_list("effective_from", flat=True).first()
+
+
+def last_end(row: ApiPrice) -> datetime.date | None:
+    """The end of the price of the same thing before a row's start; None when there is none."""
+    if row.effective_from is None:
+        return None
+    earlier = _same_thing(row).filter(effective_to__lte=row.effective_from)
+    return earlier.order_by("-effective_to").values_list("effective_to", flat=True).first()
+
+
+def close_price(
+    row: ApiPrice, *, on: datetime.date, user: Any = None, reason: str = "", leave_gap: bool = False
+) -> ApiPrice:
     """End a price: `on` is the first day it no longer holds; loaders open no other for the days after it.
 
     Raises:
-        ValidationError: The price was voided, or would end before it begins or after it was to end.
+        ValidationError: The price was voided, would end before it begins or after it was to end, or leave a gap.
     """
     with catalog_write():
         row = _locked(row)
         lost = Period(on, row.effective_to)
         row.edited_by_person = True
-        _close(row, on=on, user=user, reason=reason)
+        _close(row, on=on, user=user, reason=reason, leave_gap=leave_gap)
         if not lost.empty:
             withdraw(row, Taken.ENDED, user=user, reason=reason, period=lost)
     return row
@@ -64,12 +126,11 @@ def _locked(row: ApiPrice) -> ApiPrice:
     return ApiPrice.objects.select_for_update(of=("self",)).select_related("provider").get(pk=row.pk)
 
 
-def _close(row: ApiPrice, *, on: datetime.date, user: Any, reason: str) -> None:
+def _close(row: ApiPrice, *, on: datetime.date, user: Any, reason: str, leave_gap: bool) -> None:
     if row.voided_at:
         raise ValidationError({"voided_at": _("This price was voided.")})
-    if row.effective_to and on > row.effective_to:
-        raise ValidationError({"effective_to": _("A closed price is not opened again: open another.")})
     row.effective_to = on
+    check_period(row, leave_gap=leave_gap)
     row.full_clean()
     _because(row, reason or _("Price closed"), user)
     row.save()
@@ -94,7 +155,8 @@ def change_price(
     with catalog_write():
         closed = _locked(row)
         end = closed.effective_to
-        _close(closed, on=effective_from, user=user, reason=reason)
+        # The successor takes the days up to the old end.
+        _close(closed, on=effective_from, user=user, reason=reason, leave_gap=True)
         successor = ApiPrice(**{name: getattr(closed, name) for name in _COPIED})
         successor.amount = amount
         successor.effective_from = effective_from
