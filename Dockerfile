@@ -17,4 +17,4 @@ USER aforo
 VOLUME /data
 EXPOSE 8000
 CMD ["granian", "--interface", "rsgi", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", "--http", "1", "--no-ws", \
-     "--http1-header-read-timeout", "10000", "--respawn-failed-workers", "--workers-kill-timeout", "10", "config.rsgi:application"]
+     "--http1-header-read-timeout", "10000", "--backlog", "4096", "--backpressure", "4096", "--respawn-failed-workers", "--workers-kill-timeout", "10", "config.rsgi:application"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.core.signals import got_request_exception
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -101,8 +101,9 @@ def _as_api_exception(exception: Exception) -> exceptions.APIException | None:
         case RequestDataTooBig():
             return problems.BodyTooLarge()
         case OperationalError() | InterfaceError():
-            # One line: while the database is away, every request would bring its traceback.
-            logger.error("the database does not answer: %s", exception)
+            ours = exception if connection.vendor == "sqlite" else None
+            # One line: while a server is away, every request would bring its traceback. SQLite is never away.
+            logger.error("the database does not answer: %s", exception, exc_info=ours)
             return database_away()
         case SuspiciousOperation():
             return problems.InvalidRequest(_("The request is not acceptable."))

@@ -42,17 +42,22 @@ class Reader:
 
     def __init__(self) -> None:
         self.held_bytes = 0
+        # Deadlines of the bodies that are waited for, oldest first.
+        self.waiting: dict[asyncio.Timeout, None] = {}
 
     async def read(self, source: AsyncIterator[bytes], environ: Environ) -> bytes:
         """The whole body; of one in chunks that is over the limit a byte too many, so that it is refused as too large.
 
         Raises:
-            RefusedError: it did not come in time (408), or not whole (400), or too much is on its way already (503).
+            RefusedError: it did not come in time, or others came that have waited less (408); it is not whole (400);
+                too much is on its way already (503).
         """
         limit = limit_of(environ)
         body = bytearray()
+        deadline = asyncio.timeout(settings.AFORO_BODY_WITHIN_S)
         try:
-            async with asyncio.timeout(settings.AFORO_BODY_WITHIN_S):
+            async with deadline:
+                self._make_room_for(deadline)
                 async for part in source:
                     if self.held_bytes + len(part) > settings.AFORO_MAX_HELD_BODY_BYTES:
                         raise RefusedError(
@@ -76,10 +81,19 @@ class Reader:
             ) from None
         finally:
             self.held_bytes -= len(body)
+            self.waiting.pop(deadline, None)
         if len(body) < length_of(environ):
             detail = _("The connection ended before the body did.")
             raise RefusedError(400, "malformed-body", _("The body is not whole"), detail, environ)
         return bytes(body)
+
+    def _make_room_for(self, deadline: asyncio.Timeout) -> None:
+        """Gives up the one that has waited longest where too many wait: a whole body comes soon, a silent one never."""
+        if len(self.waiting) >= settings.AFORO_MAX_WAITING_BODIES:
+            oldest = next(iter(self.waiting))
+            del self.waiting[oldest]
+            oldest.reschedule(asyncio.get_running_loop().time())
+        self.waiting[deadline] = None
 
 
 def limit_of(environ: Environ) -> int:

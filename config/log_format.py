@@ -42,6 +42,9 @@ class TextFormatter(logging.Formatter):
         return redact(f"{line} [{request_id}]" if request_id else line)
 
 
+_FIELDS = {"message", "level", "logger", "traceback"}
+
+
 class JsonFormatter(BaseJsonFormatter):
     """One JSON object a line, for collectors of logs."""
 
@@ -57,10 +60,14 @@ class JsonFormatter(BaseJsonFormatter):
         return {name: value for name, value in texts.items() if value is not None}
 
     def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
-        """Time, request id and the facts that a line brings (`extra={"facts": …}`)."""
-        facts = getattr(record, "facts", {})
+        """Time, request id and the facts that a line brings (`extra={"facts": …}`).
+
+        Nothing else of `extra`: libraries put whole requests there, whose text holds addresses of share links.
+        """
         super().add_fields(log_data, record, message_dict)
-        log_data.pop("facts", None)
+        for name in set(log_data) - _FIELDS:
+            del log_data[name]
+        facts = getattr(record, "facts", {})
         log_data["time"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         log_data["request_id"] = current_request_id.get()
         log_data.update(facts)

@@ -1,7 +1,7 @@
 """Entry point of the web server: Granian hands requests over here, and Django answers them in threads.
 
 Bodies are read on the event loop before a thread is taken, with a deadline and a limit, and downloads are written there
-too; so a client that says nothing, or reads nothing, holds a socket and no thread (docs/adr/0020).
+too; so a client that says nothing, or reads nothing, holds a socket and no thread (docs/adr/0016).
 """
 
 import asyncio

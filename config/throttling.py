@@ -96,10 +96,6 @@ class _Away:
             self._said_at_s = now_s
             logger.warning("the cache does not work, requests are not counted: %s", error)
 
-    def end(self) -> None:
-        """Asks the cache again."""
-        self._until_s = 0.0
-
 
 _away = _Away()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -17,9 +18,12 @@ from config.supervisor.children import ChildSpec, Supervisor, die_with_parent
 ROOT = Path(__file__).resolve().parents[2]
 READY_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.1
-# HTTP/1 alone, whose headers have a deadline (ms); as in the Dockerfile.
+OPEN_FILES = 8192
+# HTTP/1 alone, whose headers have a deadline (ms), and many connections, most of which may say nothing; as in the
+# Dockerfile.
 GRANIAN_OPTIONS = (
-    "--http", "1", "--no-ws", "--http1-header-read-timeout", "10000", "--respawn-failed-workers",
+    "--http", "1", "--no-ws", "--http1-header-read-timeout", "10000", "--backlog", "4096", "--backpressure", "4096",
+    "--respawn-failed-workers",
     "--workers-kill-timeout", "10",
 )  # fmt: skip
 
@@ -38,6 +42,7 @@ def main() -> int:
         return 2
     supervisor = Supervisor(specs=[web(host, port, environment), worker(port, environment)], say=say)
     supervisor.take_signals()
+    allow_open_files()
     prepared = prepare(environment, stop_asked=lambda: supervisor.stops_asked > 0)
     if supervisor.stops_asked:
         say("stopped")
@@ -109,6 +114,14 @@ def worker(port: int, environment: Mapping[str, str]) -> ChildSpec:
     # SIGTERM then stops softly: tasks get a while, and what does not finish is handed back.
     soft = {**environment, "REMAP_SIGTERM": "SIGQUIT"}
     return ChildSpec(name="worker", command=command, environment=soft, folder=ROOT)
+
+
+def allow_open_files() -> None:
+    """Lets children hold as many sockets as the web server takes: the usual limit of 1,024 ends before."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < OPEN_FILES:
+        most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def is_ready(base: str) -> bool:

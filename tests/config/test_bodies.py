@@ -69,6 +69,28 @@ def test_all_unfinished_bodies_share_what_they_may_hold(settings):
     assert reader.held_bytes == 0
 
 
+def test_of_too_many_silent_bodies_the_oldest_is_given_up_and_a_whole_one_is_read(settings):
+    settings.AFORO_MAX_WAITING_BODIES = 3
+    reader = bodies.Reader()
+
+    async def many():
+        silent = [asyncio.ensure_future(reader.read(parts(b"{", ends=False), environ_of())) for _ in range(3)]
+        while len(reader.waiting) < 3:
+            await asyncio.sleep(0)
+        assert await reader.read(parts(b"{}"), environ_of()) == b"{}"
+        with pytest.raises(bodies.RefusedError) as refused:
+            await silent[0]
+        assert refused.value.status == 408
+        assert not silent[1].done()
+        for one in silent[1:]:
+            one.cancel()
+        await asyncio.gather(*silent, return_exceptions=True)
+
+    asyncio.run(many())
+    assert not reader.waiting
+    assert reader.held_bytes == 0
+
+
 @pytest.mark.parametrize(
     ("path", "length", "status"),
     [("/api/v1/reports/", 2 * 1024 * 1024 + 1, None), ("/admin/login/", 10 * 1024 * 1024 + 1, 413)],

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.config.compose_web import GIVEN, compose, compose_services
-from tests.live import ROOT
+from tests.live import HANGS_AFTER_S, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,8 @@ def test_the_probe_needs_no_name_that_the_service_answers_to(live_server, settin
     from config.health.probe import main
 
     settings.ALLOWED_HOSTS = ["aforo.example.org"]
-    assert main(f"{live_server.url}/healthz") == 0
-    assert main(f"{live_server.url}/readyz") == 0
+    assert main(f"{live_server.url}/healthz", HANGS_AFTER_S) == 0
+    assert main(f"{live_server.url}/readyz", HANGS_AFTER_S) == 0
 
 
 def test_what_the_image_copies_is_let_through_to_its_build():
@@ -119,6 +119,6 @@ def test_what_the_image_copies_is_let_through_to_its_build():
 def test_the_probe_tells_a_healthy_address_from_a_dead_one(live_server):
     from config.health.probe import main
 
-    assert main(f"{live_server.url}/healthz") == 0
-    assert main(f"{live_server.url}/nothing") == 1
+    assert main(f"{live_server.url}/healthz", HANGS_AFTER_S) == 0
+    assert main(f"{live_server.url}/nothing", HANGS_AFTER_S) == 1
     assert main("http://127.0.0.1:9/") == 1

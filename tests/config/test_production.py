@@ -135,3 +135,11 @@ def test_the_demo_user_is_refused():
     done = manage("shell", "--no-imports", "-c", "from config.access.demo import ensure_demo; ensure_demo()")
     assert done.returncode != 0
     assert "no demo user in production" in done.stderr
+
+
+def test_the_image_starts_the_web_server_as_make_run_does():
+    from config.supervisor.__main__ import GRANIAN_OPTIONS
+
+    command = (ROOT / "Dockerfile").read_text().split("CMD ")[1].replace("\\\n", "")
+    assert [part for part in GRANIAN_OPTIONS if f'"{part}"' not in command] == []
+    assert '"config.rsgi:application"' in command

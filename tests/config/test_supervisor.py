@@ -207,3 +207,18 @@ def wait_for_child(pid: int) -> str:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return found
+
+
+def test_children_may_hold_more_sockets_than_the_usual_limit():
+    code = """
+import resource
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+from config.supervisor.__main__ import OPEN_FILES, allow_open_files
+allow_open_files()
+soft, same = resource.getrlimit(resource.RLIMIT_NOFILE)
+assert soft == (OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)), soft
+assert same == hard
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

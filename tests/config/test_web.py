@@ -268,6 +268,20 @@ def test_logs_hold_no_secret(line, secret):
         assert secret not in formatter.format(record)
 
 
+def test_a_json_line_holds_nothing_of_what_libraries_add_to_a_record():
+    record = logging.LogRecord("django.request", logging.ERROR, "f", 1, "Internal Server Error", (), None)
+    record.request = "<WSGIRequest: GET '/r/eyJhbGciOi.J9:1abc:sig/'>"
+    record.status_code, record.facts = 500, {"path": "/r/eyJ/", "ms": 1.5}
+    entry = json.loads(JsonFormatter().format(record))
+    assert {name: entry[name] for name in entry if name != "time"} == {
+        "level": "ERROR",
+        "logger": "django.request",
+        "message": "Internal Server Error",
+        "path": "/r/[redacted]/",
+        "ms": 1.5,
+    }
+
+
 def test_a_log_line_carries_the_request_id(client, caplog):
     with caplog.at_level(logging.INFO, logger="aforo.access"):
         client.get("/healthz")
