@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema, create_model
 
 from estimator.engine.explain import Step
 from estimator.engine.version import ESTIMATOR_VERSION
-from estimator.resolvers.plan import Resolved
+from estimator.resolvers.plan import Provenance, Resolved
 
 Basis = Literal["observed", "calibrated", "nearest_family", "assumption"]
 BASIS_HELP = (
@@ -43,23 +43,29 @@ class ResponsePart(BaseModel):
     )
 
 
+def part_of(source: type, name: str, doc: str, **said: str) -> Any:
+    """A part of an answer that shows fields of a dataclass as they are: their types are those of the dataclass.
+
+    Args:
+        source: the dataclass.
+        name: name of the part, as in the schema.
+        doc: what the part is.
+        said: the fields shown, in order, each with its description and unit.
+    """
+    types = get_type_hints(source)
+    money = {Decimal: Amount, Decimal | None: Amount | None}
+    fields: dict[str, Any] = {
+        field: (money.get(types[field], types[field]), Field(description=text)) for field, text in said.items()
+    }
+    return create_model(name, __base__=ResponsePart, __doc__=doc, **fields)
+
+
 class Band(ResponsePart):
     """A calibrated figure with its error band: low ≤ mid ≤ high, in the unit of the figure."""
 
     low: float = Field(description="Low end of the band (P5 of measured / predicted), in the unit of the figure.")
     mid: float = Field(description="The model's own value, in the unit of the figure.")
     high: float = Field(description="High end of the band (P95 of measured / predicted), in the unit of the figure.")
-
-
-class ProvenanceEntry(ResponsePart):
-    """Where one figure of the answer is from."""
-
-    what: str = Field(description="Dotted name of the figure, as in the request or answer.")
-    value: float | int | str | bool | None = Field(description="The figure, in `unit`.")
-    unit: str = Field(description="Base unit of the value, such as bytes or bytes/s; 1 for a pure number.")
-    source: str = Field(description="Document, page, data file or measurement the figure is from.")
-    date: str | None = Field(default=None, description="Date of the source, ISO 8601; null when it has none.")
-    confidence: str | None = Field(default=None, description="high, medium or low; null when not graded.")
 
 
 class ExplanationStep(ResponsePart):
@@ -103,7 +109,7 @@ class Answer(ResponsePart):
     assumptions: list[str] = Field(default=[], description="What was assumed because the request did not say.")
     warnings: list[str] = Field(default=[], description="What may make the figures unlike reality here.")
     not_modelled: list[str] = Field(default=[], description="Known effects that the figures leave out.")
-    provenance: list[ProvenanceEntry] = Field(default=[], description="Origin of each fact used.")
+    provenance: list[Provenance] = Field(default=[], description="Origin of each fact used.")
     explanation: list[ExplanationStep] | None = Field(
         default=None, description="The working, step by step; only with ?explain=true."
     )
@@ -126,6 +132,6 @@ def common_parts(
         "assumptions": [*resolved.assumptions, *more.get("assumptions", ())],
         "warnings": [*resolved.warnings, *more.get("warnings", ())],
         "not_modelled": [*resolved.not_modelled, *more.get("not_modelled", ())],
-        "provenance": [ProvenanceEntry.model_validate(entry) for entry in resolved.provenance],
+        "provenance": list(resolved.provenance),
         "explanation": [ExplanationStep.of(step) for step in steps] if explain else None,
     }

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field
 
 from estimator.engine.explain import Step
-from estimator.engine.specs import WorkloadMode
-from estimator.estimates.answers import Answer, ResponsePart, common_parts
+from estimator.engine.specs import EngineProfile, WorkloadMode
+from estimator.estimates.answers import Answer, ResponsePart, common_parts, part_of
 from estimator.question.plan import Memory, Parallelism, Precision
 from estimator.question.workload import Lora, Power, Speculative, Targets, Workload
 from estimator.resolvers.plan import Plan, Resolved, ResolvedGpu, ResolvedModel
@@ -74,14 +74,16 @@ class GpuEcho(ResponsePart):
         )
 
 
-class EngineEcho(ResponsePart):
-    """The engine profile that was taken; an alias is resolved."""
-
-    slug: str = Field(description="Slug of the profile.")
-    engine: str = Field(description="Serving engine.")
-    engine_version: str | None = Field(description="Versions of the serving engine the profile is for; null for ideal.")
-    kind: str = Field(description="ideal, serving or llama_cpp: which model of speed applies.")
-    release: str | None = Field(description="Release inside these versions that was asked for; null for the newest.")
+EngineEcho: Any = part_of(
+    EngineProfile,
+    "EngineEcho",
+    "The engine profile that was taken; an alias is resolved.",
+    slug="Slug of the profile.",
+    engine="Serving engine.",
+    engine_version="Versions of the serving engine the profile is for; null for ideal.",
+    kind="ideal, serving or llama_cpp: which model of speed applies.",
+    release="Release inside these versions that was asked for; null for the newest.",
+)
 
 
 class ParallelismEcho(Parallelism):

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from estimator.engine.model.parameters import ParameterTotals
 from estimator.engine.model.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides
@@ -11,16 +13,19 @@ from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.question.workload import Power, ResolvedWorkload, Speculative, Targets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
-    """Where one figure is from: `what` is its dotted name in the request or answer, `unit` a base unit."""
+class Provenance(BaseModel):
+    """Where one figure of the answer is from."""
 
-    what: str
-    value: float | int | str | bool | None
-    unit: str
-    source: str
-    date: str | None = None
-    confidence: str | None = None
+    model_config = ConfigDict(
+        extra="forbid", allow_inf_nan=False, frozen=True, json_schema_serialization_defaults_required=True
+    )
+
+    what: str = Field(description="Dotted name of the figure, as in the request or answer.")
+    value: float | int | str | bool | None = Field(description="The figure, in `unit`.")
+    unit: str = Field(description="Base unit of the value, such as bytes or bytes/s; 1 for a pure number.")
+    source: str = Field(description="Document, page, data file or measurement the figure is from.")
+    date: str | None = Field(default=None, description="Date of the source, ISO 8601; null when it has none.")
+    confidence: str | None = Field(default=None, description="high, medium or low; null when not graded.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

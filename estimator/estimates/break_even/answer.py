@@ -10,9 +10,10 @@ from pydantic import Field
 
 from estimator.engine.codes import Reason
 from estimator.engine.cost.api import api_cost
+from estimator.engine.cost.break_even import Stair
 from estimator.engine.cost.self_hosted import Billing, Yield
 from estimator.engine.specs import WorkloadMode
-from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart
+from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart, part_of
 from estimator.estimates.break_even.compute import BreakEvenResult, Traffic, api_costs, break_even
 from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart
 from estimator.estimates.cost.self_hosted import Machines
@@ -110,14 +111,16 @@ class BreakEvenUsage(ResponsePart):
     )
 
 
-class BreakEvenStair(ResponsePart):
-    """One step of the staircase of whole replicas."""
-
-    requests_up_to: float = Field(description="Monthly requests up to which it is enough.")
-    replicas: int = Field(description="Replicas, count.")
-    gpus: int = Field(description="GPUs, count.")
-    cost_per_month: Amount = Field(description="Bill of the step.")
-    api_cost_at_end: Amount = Field(description="What the API bills for the step's full volume.")
+BreakEvenStair: Any = part_of(
+    Stair,
+    "BreakEvenStair",
+    "One step of the staircase of whole replicas.",
+    requests_up_to="Monthly requests up to which it is enough.",
+    replicas="Replicas, count.",
+    gpus="GPUs, count.",
+    cost_per_month="Bill of the step.",
+    api_cost_at_end="What the API bills for the step's full volume.",
+)
 
 
 class BreakEvenAnswer(PartlyPlannedAnswer):

@@ -1,10 +1,11 @@
 """`engine-profiles/{slug}/calibrate/`: a profile fitted to one's own runs of `vllm bench serve --save-result`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
-from estimator.estimates.answers import Answer, ResponsePart
+from estimator.engine.calibration.constants import FitError
+from estimator.estimates.answers import Answer, part_of
 from estimator.question.fields import Name, RequestBody, Tokens
 from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
@@ -46,17 +47,17 @@ class CalibrateRequest(RequestBody):
         return resolve_plan(PlanRequest(engine=engine, **parts), facts)
 
 
-class FitErrorPart(ResponsePart):
-    """Errors of one metric, absolute and relative, as fractions."""
-
-    metric: str = Field(description="tpot_s or ttft_s.")
-    runs: int = Field(description="Runs that taught it, count.")
-    before_median: float = Field(description="Median error with the constants it started from, a fraction.")
-    median: float = Field(description="Median error with the fitted constants, a fraction.")
-    largest: float = Field(description="Largest error with the fitted constants, a fraction.")
-    left_out_median: float | None = Field(
-        description="Median error of each run by the fit on the others, a fraction; null with fewer than three runs."
-    )
+FitErrorPart: Any = part_of(
+    FitError,
+    "FitErrorPart",
+    "Errors of one metric, absolute and relative, as fractions.",
+    metric="tpot_s or ttft_s.",
+    runs="Runs that taught it, count.",
+    before_median="Median error with the constants it started from, a fraction.",
+    median="Median error with the fitted constants, a fraction.",
+    largest="Largest error with the fitted constants, a fraction.",
+    left_out_median="Median error of each run by the fit on the others, a fraction; null with fewer than three runs.",
+)
 
 
 class CalibrateAnswer(Answer):

@@ -1,11 +1,13 @@
 """`models/inspect/`: what a config.json describes; nothing is saved. `models/import/` is the same, saved by staff."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.utils.translation import gettext as _
 from pydantic import Field, JsonValue
 
-from estimator.estimates.answers import Answer, ResponsePart, common_parts
+from estimator.engine.model.cache import KvCacheSummary
+from estimator.engine.model.spec import Attention, FeedForward, RecurrentState
+from estimator.estimates.answers import Answer, ResponsePart, common_parts, part_of
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.inspect.compute import GroupFigures, ModelFigures, inspect_config
 from estimator.estimates.memory_fit.answer import ParameterCounts
@@ -40,40 +42,46 @@ class ImportRequest(InspectRequest):
     replace: bool = Field(default=False, description="Update the model that has the slug already.")
 
 
-class InspectAttention(ResponsePart):
-    """Attention of a layer."""
-
-    kind: str = Field(description="full, window, chunk, latent, sparse_latent or compressed.")
-    query_heads: int = Field(description="Query heads, count.")
-    kv_heads: int = Field(description="KV heads, count; without meaning for latent kinds.")
-    head_dim_qk: int = Field(description="Width of queries and keys of a head, elements.")
-    head_dim_v: int = Field(description="Width of values of a head, elements.")
-    window_tokens: int | None = Field(description="Window or chunk, tokens; null for none.")
-    stores_kv: bool = Field(description="Whether the layer has a cache of its own.")
-    latent_rank: int = Field(description="Rank of the latent cache, elements; 0 for none.")
-    latent_rope_dim: int = Field(description="Rotary width beside the latent, elements.")
-    index_head_dim: int = Field(description="Width of the index of sparse attention, elements; 0 for none.")
-    compress_ratio: int = Field(description="Tokens for one compressed entry; 0 for none.")
-
-
-class InspectState(ResponsePart):
-    """Constant state of a layer and sequence."""
-
-    kind: str = Field(description="mamba1, mamba2, linear_attention or short_convolution.")
-    recurrent_elements: int = Field(description="Recurrent state, elements.")
-    conv_elements: int = Field(description="Convolution state, elements.")
-    state_bytes_per_element: int = Field(description="Bytes of a recurrent element; 4 where the config asks for fp32.")
+InspectAttention: Any = part_of(
+    Attention,
+    "InspectAttention",
+    "Attention of a layer.",
+    kind="full, window, chunk, latent, sparse_latent or compressed.",
+    query_heads="Query heads, count.",
+    kv_heads="KV heads, count; without meaning for latent kinds.",
+    head_dim_qk="Width of queries and keys of a head, elements.",
+    head_dim_v="Width of values of a head, elements.",
+    window_tokens="Window or chunk, tokens; null for none.",
+    stores_kv="Whether the layer has a cache of its own.",
+    latent_rank="Rank of the latent cache, elements; 0 for none.",
+    latent_rope_dim="Rotary width beside the latent, elements.",
+    index_head_dim="Width of the index of sparse attention, elements; 0 for none.",
+    compress_ratio="Tokens for one compressed entry; 0 for none.",
+)
 
 
-class InspectFeedForward(ResponsePart):
-    """Feed-forward part of a layer."""
+InspectState: Any = part_of(
+    RecurrentState,
+    "InspectState",
+    "Constant state of a layer and sequence.",
+    kind="mamba1, mamba2, linear_attention or short_convolution.",
+    recurrent_elements="Recurrent state, elements.",
+    conv_elements="Convolution state, elements.",
+    state_bytes_per_element="Bytes of a recurrent element; 4 where the config asks for fp32.",
+)
 
-    intermediate_size: int = Field(description="Width of the dense MLP, elements; 0 for none.")
-    matrices: int = Field(description="Matrices of an MLP: 3 with a gate, else 2.")
-    experts: int = Field(description="Routed experts, count; 0 for dense.")
-    experts_per_token: int = Field(description="Experts a token uses, count.")
-    expert_intermediate_size: int = Field(description="Width of a routed expert, elements.")
-    shared_intermediate_size: int = Field(description="Width of the shared experts together, elements.")
+
+InspectFeedForward: Any = part_of(
+    FeedForward,
+    "InspectFeedForward",
+    "Feed-forward part of a layer.",
+    intermediate_size="Width of the dense MLP, elements; 0 for none.",
+    matrices="Matrices of an MLP: 3 with a gate, else 2.",
+    experts="Routed experts, count; 0 for dense.",
+    experts_per_token="Experts a token uses, count.",
+    expert_intermediate_size="Width of a routed expert, elements.",
+    shared_intermediate_size="Width of the shared experts together, elements.",
+)
 
 
 class InspectGroup(ResponsePart):
@@ -100,18 +108,18 @@ class InspectGroup(ResponsePart):
         )
 
 
-class InspectCache(ResponsePart):
-    """Cache of one sequence, logical bytes."""
-
-    bytes_per_token: int = Field(
-        description="Bytes a token adds in layers that grow without limit; the index of sparse attention apart."
-    )
-    index_bytes_per_token: int = Field(description="Bytes a token adds to the index of sparse attention.")
-    window_bytes_per_token: int = Field(description="Bytes a token adds in windowed layers, up to the window.")
-    window_tokens: int | None = Field(description="Longest window, tokens; null without one.")
-    window_bytes_per_sequence: int = Field(description="Full windows of one sequence, bytes.")
-    state_bytes_per_sequence: int = Field(description="States of one sequence, bytes.")
-    fixed_bytes_per_sequence: int = Field(description="Full windows and states of one sequence, bytes.")
+InspectCache: Any = part_of(
+    KvCacheSummary,
+    "InspectCache",
+    "Cache of one sequence, logical bytes.",
+    bytes_per_token="Bytes a token adds in layers that grow without limit; the index of sparse attention apart.",
+    index_bytes_per_token="Bytes a token adds to the index of sparse attention.",
+    window_bytes_per_token="Bytes a token adds in windowed layers, up to the window.",
+    window_tokens="Longest window, tokens; null without one.",
+    window_bytes_per_sequence="Full windows of one sequence, bytes.",
+    state_bytes_per_sequence="States of one sequence, bytes.",
+    fixed_bytes_per_sequence="Full windows and states of one sequence, bytes.",
+)
 
 
 class InspectQuantization(ResponsePart):

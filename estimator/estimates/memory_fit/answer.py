@@ -1,25 +1,26 @@
 """`estimates/memory-fit/`: whether a model and its load fit, what binds, and what would."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 from pydantic import Field
 
 from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
 from estimator.engine.memory.suggestions import GpuChoice, Suggestion
-from estimator.estimates.answers import BASIS_HELP, Basis, ProvenanceEntry, ResponsePart
+from estimator.engine.model.parameters import ParameterTotals
+from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart, part_of
 from estimator.estimates.echo import PlanAnswer, plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memory
-from estimator.estimates.memory_fit.launch import launch_hint
+from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.load import DEFAULT_TOKENS
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_notes, memory_warnings
 from estimator.estimates.memory_fit.startup import Startup, startup_of
 from estimator.estimates.unused import unused_by_memory, unused_warnings
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.plan import Plan
+from estimator.resolvers.plan import Plan, Provenance
 from estimator.resolvers.resolve import resolve_plan
 
 
@@ -102,24 +103,26 @@ class MemoryCache(ResponsePart):
     alternatives: list[CacheAlternative] = Field(description="The cache under other techniques.")
 
 
-class ParameterCounts(ResponsePart):
-    """Parameters of the model by part, counts."""
-
-    total: int = Field(description="All parameters, vision and audio included, count.")
-    active: int = Field(description="Parameters a token uses, embedding tables included, count.")
-    active_without_input_embedding: int = Field(description="The same without what is only looked up, count.")
-    embedding: int = Field(description="Token, position and per-layer tables, count.")
-    attention: int = Field(description="Attention, count.")
-    mlp: int = Field(description="Dense MLPs, count.")
-    routed_experts: int = Field(description="Routed experts, count.")
-    shared_experts: int = Field(description="Shared experts, count.")
-    router: int = Field(description="Routers, count.")
-    norms: int = Field(description="Norms, count.")
-    state: int = Field(description="Mamba, linear attention and convolutions, count.")
-    lm_head: int = Field(description="Output head; 0 when it shares the embedding, count.")
-    vision_audio: int = Field(description="Vision and audio towers, count.")
-    other: int = Field(description="Everything else, count.")
-    mtp: int = Field(description="Multi-token prediction layers, not part of the total, count.")
+ParameterCounts: Any = part_of(
+    ParameterTotals,
+    "ParameterCounts",
+    "Parameters of the model by part, counts.",
+    total="All parameters, vision and audio included, count.",
+    active="Parameters a token uses, embedding tables included, count.",
+    active_without_input_embedding="The same without what is only looked up, count.",
+    embedding="Token, position and per-layer tables, count.",
+    attention="Attention, count.",
+    mlp="Dense MLPs, count.",
+    routed_experts="Routed experts, count.",
+    shared_experts="Shared experts, count.",
+    router="Routers, count.",
+    norms="Norms, count.",
+    state="Mamba, linear attention and convolutions, count.",
+    lm_head="Output head; 0 when it shares the embedding, count.",
+    vision_audio="Vision and audio towers, count.",
+    other="Everything else, count.",
+    mtp="Multi-token prediction layers, not part of the total, count.",
+)
 
 
 class MemorySuggestion(ResponsePart):
@@ -192,15 +195,30 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         startup=startup_of(estimate),
         parameters=ParameterCounts.model_validate(estimate.parameters),
         suggestions=[MemorySuggestion.of(one) for one in estimate.suggestions],
-        launch_hint=launch_hint(estimate),
+        launch_hint=_launch_hint(estimate),
     )
 
 
-def _policy_entry(plan: Plan, known: list[ProvenanceEntry]) -> ProvenanceEntry:
+def _launch_hint(estimate: MemoryEstimate) -> list[str]:
+    """Flags of a server that holds the load; none where not one sequence fits: no flags start such a server."""
+    fit = estimate.fit
+    if fit.max_sequences < 1:
+        return []
+    server = Server(
+        plan=estimate.plan,
+        memory=estimate.memory,
+        context_tokens=fit.context_tokens,
+        sequences=fit.sequences,
+        engine_sequences=fit.engine_sequences_limit,
+    )
+    return launch_hint(server)
+
+
+def _policy_entry(plan: Plan, known: list[Provenance]) -> Provenance:
     """What the memory constants of the engine rest on, and their error where start-up logs tell it."""
     policy = plan.engine.memory
     date = next((entry.date for entry in known if entry.what == "engine.constants"), None)
-    return ProvenanceEntry(
+    return Provenance(
         what="engine.memory_policy",
         value=policy.basis,
         unit="1",

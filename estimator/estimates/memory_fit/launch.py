@@ -1,39 +1,35 @@
 """Flags that start the engine for a plan."""
 
-from estimator.engine.memory.ledger import share_of_memory
-from estimator.estimates.memory_fit.compute import MemoryEstimate
+from dataclasses import dataclass
+
+from estimator.engine.memory.ledger import MemoryPlan, batched_tokens_of, sequences_limit_of, share_of_memory
+from estimator.resolvers.plan import Plan
 
 
-def launch_hint(estimate: MemoryEstimate) -> list[str]:
-    """The flags of the plan's engine, in its own names; empty for `ideal` and engines without such flags.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A plan to start a server for: sequences at once, the length that each reaches, and the engine's own limit."""
 
-    Empty too where not one sequence fits: no flags start such a server.
-    """
-    if estimate.fit.max_sequences < 1:
-        return []
-    engine = estimate.plan.engine.engine
-    if engine == "vllm":
-        return _vllm(estimate)
-    if engine == "sglang":
-        return _sglang(estimate)
-    if engine in ("tensorrt-llm", "trtllm", "nim"):
-        return _tensorrt(estimate)
-    if engine in ("llama.cpp", "llama_cpp"):
-        return _llama_cpp(estimate)
-    return []
+    plan: Plan
+    memory: MemoryPlan
+    context_tokens: int
+    sequences: int
+    engine_sequences: int
 
 
-def _utilization(estimate: MemoryEstimate) -> float:
-    return share_of_memory(estimate.memory)
+def launch_hint(server: Server) -> list[str]:
+    """The flags of the plan's engine, in its own names; empty for `ideal` and engines without such flags."""
+    flags = _FLAGS.get(server.plan.engine.engine)
+    return flags(server) if flags else []
 
 
-def _vllm(estimate: MemoryEstimate) -> list[str]:
-    plan, rank = estimate.plan, estimate.fit.rank
+def _vllm(server: Server) -> list[str]:
+    plan, memory = server.plan, server.memory
     flags = [
-        f"--gpu-memory-utilization {_utilization(estimate):g}",
-        f"--max-model-len {estimate.fit.context_tokens}",
-        f"--max-num-seqs {estimate.fit.engine_sequences_limit // plan.parallelism.dp}",
-        f"--max-num-batched-tokens {rank.batched_tokens}",
+        f"--gpu-memory-utilization {share_of_memory(server.memory):g}",
+        f"--max-model-len {server.context_tokens}",
+        f"--max-num-seqs {server.engine_sequences // plan.parallelism.dp}",
+        f"--max-num-batched-tokens {batched_tokens_of(memory)}",
     ]
     degrees = plan.parallelism
     if degrees.tp > 1:
@@ -51,29 +47,29 @@ def _vllm(estimate: MemoryEstimate) -> list[str]:
     return flags
 
 
-def _sglang(estimate: MemoryEstimate) -> list[str]:
-    degrees = estimate.plan.parallelism
+def _sglang(server: Server) -> list[str]:
+    degrees = server.plan.parallelism
     flags = [
-        f"--mem-fraction-static {_utilization(estimate):g}",
-        f"--context-length {estimate.fit.context_tokens}",
-        f"--max-running-requests {estimate.fit.engine_sequences_limit}",
+        f"--mem-fraction-static {share_of_memory(server.memory):g}",
+        f"--context-length {server.context_tokens}",
+        f"--max-running-requests {server.engine_sequences}",
     ]
     if degrees.tp * degrees.dp > 1:
         flags.append(f"--tp {degrees.tp * degrees.dp}")
     if degrees.dp > 1:
         flags += ["--enable-dp-attention", f"--dp {degrees.dp}"]
-    if estimate.plan.precision.kv_cache == "fp8":
+    if server.plan.precision.kv_cache == "fp8":
         flags.append("--kv-cache-dtype fp8_e4m3")
     return flags
 
 
-def _tensorrt(estimate: MemoryEstimate) -> list[str]:
-    degrees, rank = estimate.plan.parallelism, estimate.fit.rank
+def _tensorrt(server: Server) -> list[str]:
+    degrees, memory = server.plan.parallelism, server.memory
     flags = [
-        f"--kv_cache_free_gpu_memory_fraction {_utilization(estimate):g}",
-        f"--max_seq_len {estimate.fit.context_tokens}",
-        f"--max_batch_size {rank.max_num_seqs}",
-        f"--max_num_tokens {rank.batched_tokens}",
+        f"--kv_cache_free_gpu_memory_fraction {share_of_memory(server.memory):g}",
+        f"--max_seq_len {server.context_tokens}",
+        f"--max_batch_size {sequences_limit_of(memory)}",
+        f"--max_num_tokens {batched_tokens_of(memory)}",
     ]
     if degrees.tp > 1:
         flags.append(f"--tp_size {degrees.tp}")
@@ -84,10 +80,21 @@ def _tensorrt(estimate: MemoryEstimate) -> list[str]:
     return flags
 
 
-def _llama_cpp(estimate: MemoryEstimate) -> list[str]:
-    fit = estimate.fit
-    flags = [f"--ctx-size {fit.context_tokens * fit.sequences}", f"--parallel {fit.sequences}", "--n-gpu-layers 999"]
-    kv = estimate.plan.precision.kv_cache
+def _llama_cpp(server: Server) -> list[str]:
+    flags = [
+        f"--ctx-size {server.context_tokens * server.sequences}",
+        f"--parallel {server.sequences}",
+        "--n-gpu-layers 999",
+    ]
+    kv = server.plan.precision.kv_cache
     if kv not in ("bf16", "fp16"):
         flags += [f"--cache-type-k {kv}", f"--cache-type-v {kv}"]
     return flags
+
+
+_FLAGS = {
+    "vllm": _vllm,
+    "sglang": _sglang,
+    **dict.fromkeys(("tensorrt-llm", "trtllm", "nim"), _tensorrt),
+    **dict.fromkeys(("llama.cpp", "llama_cpp"), _llama_cpp),
+}

@@ -1,12 +1,13 @@
 """The answer of `estimates/prompt-cache/`, part by part."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from estimator.engine.prompt_cache.advice import Advice, CacheOption
+from estimator.engine.prompt_cache.conversation import TurnCost
 from estimator.engine.prompt_cache.pays_from import BreakEven
-from estimator.estimates.answers import Amount, ResponsePart
+from estimator.estimates.answers import Amount, ResponsePart, part_of
 from estimator.estimates.echo import PartlyPlannedAnswer
 from estimator.estimates.prompt_cache.prefix_part import PrefixReuse
 
@@ -83,17 +84,19 @@ class CacheAdvice(ResponsePart):
         return cls(use=found.best.use.value, ttl_s=found.best.ttl_s, options=options)
 
 
-class CacheTurn(ResponsePart):
-    """One turn of a growing conversation."""
-
-    turn: int = Field(description="Number of the turn, from 1.")
-    prompt_tokens: int = Field(description="Whole prompt of the turn, tokens.")
-    cached_tokens: int = Field(description="Tokens found in the cache when it hits.")
-    new_tokens: int = Field(description="Tokens new since the turn before.")
-    hit_probability: float = Field(description="Chance that the turn finds its cache, 0 to 1.")
-    cost_without: Amount = Field(description="Cost of the turn without a cache.")
-    cost_with: Amount = Field(description="Expected cost of the turn with the cache.")
-    tier: str = Field(description="Tier of the price list at this length.")
+CacheTurn: Any = part_of(
+    TurnCost,
+    "CacheTurn",
+    "One turn of a growing conversation.",
+    turn="Number of the turn, from 1.",
+    prompt_tokens="Whole prompt of the turn, tokens.",
+    cached_tokens="Tokens found in the cache when it hits.",
+    new_tokens="Tokens new since the turn before.",
+    hit_probability="Chance that the turn finds its cache, 0 to 1.",
+    cost_without="Cost of the turn without a cache.",
+    cost_with="Expected cost of the turn with the cache.",
+    tier="Tier of the price list at this length.",
+)
 
 
 class CacheMark(ResponsePart):

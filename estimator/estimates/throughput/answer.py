@@ -13,8 +13,8 @@ from estimator.engine.speed.words import speed_word
 from estimator.estimates.answers import Band
 from estimator.estimates.echo import plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
-from estimator.estimates.memory_fit.compute import estimate_memory
-from estimator.estimates.memory_fit.launch import launch_hint
+from estimator.estimates.memory_fit.launch import Server, launch_hint
+from estimator.estimates.memory_fit.load import load_of
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
 from estimator.estimates.throughput.explain import steps_of
 from estimator.estimates.throughput.figures import SpeedFigures, Triple
@@ -82,8 +82,23 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         meets_slo=_meets(result),
         speculative=_speculative(result),
         rows=[_row(row) for row in result.rows],
-        launch_hint=launch_hint(estimate_memory(plan)),
+        launch_hint=_launch_hint(result),
     )
+
+
+def _launch_hint(result: Throughput) -> list[str]:
+    """Flags of a server that holds the load, as memory-fit says them; none where nothing fits."""
+    if not result.feasible:
+        return []
+    sequences, tokens = load_of(result.plan)
+    server = Server(
+        plan=result.plan,
+        memory=result.memory,
+        context_tokens=tokens,
+        sequences=sequences,
+        engine_sequences=result.memory_cache.engine_sequences,
+    )
+    return launch_hint(server)
 
 
 def _unused(body: ThroughputRequest) -> Iterator[Unused]:

@@ -8,17 +8,16 @@ import numpy as np
 
 from estimator.engine.codes import Reason
 from estimator.engine.forward_pass.roofline import StepFloor, step_floor
+from estimator.engine.memory.ledger import MemoryPlan
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
 from estimator.engine.serving.capacity import running_tokens
 from estimator.engine.serving.steady_state import context_tokens, micro_batch, prefix_tokens
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speculation.cost import Speculation, reversal_sequences, speculate
 from estimator.engine.speed.prepared import PreparedKey
-from estimator.engine.speed.sweep import Sweep
 from estimator.engine.speed.work import Work, decode_work, prefill_work
-from estimator.estimates.memory_fit.load import memory_plan
 from estimator.estimates.throughput.figures import SpeedFigures, figures_at
-from estimator.estimates.throughput.setting import draft_key, prepared_key, rows_of, workload_of
+from estimator.estimates.throughput.setting import Setting, draft_key, rows_of, setting_of, workload_of
 from estimator.estimates.throughput.targets import TargetResult, targets_met
 from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.plan import Plan
@@ -52,6 +51,7 @@ class Throughput:
     targets: TargetResult | None
     speculation: SpeculationResult | None
     memory_cache: ReplicaCache
+    memory: MemoryPlan
 
     @property
     def sequences(self) -> float:
@@ -146,10 +146,10 @@ def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Thr
         EngineError: a format or figure the engine does not know.
     """
     workload = workload_of(plan)
-    prepared = prepared_key(plan, kv_settings_assumed=kv_settings_assumed)
-    sweep = Sweep([prepared])
+    setting = setting_of(plan, kv_settings_assumed=kv_settings_assumed)
+    prepared, sweep = setting.speed, setting.sweep
     sizes = np.array([float(workload.concurrency), *map(float, workload.batch_sizes or ())])
-    columns = sweep.evaluate(rows_of(workload, sizes))
+    columns = {name: column.tolist() for name, column in sweep.evaluate(rows_of(workload, sizes)).items()}
     figures = figures_at(columns, 0, sizes[0])
     rows = tuple(figures_at(columns, place, sizes[place]) for place in range(1, len(sizes)))
     targets = targets_met(sweep, workload, plan.slo, figures) if plan.slo is not None else None
@@ -161,8 +161,16 @@ def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Thr
         rows=rows,
         targets=targets,
         speculation=_speculation(plan, prepared, workload, figures),
-        memory_cache=replica_cache(memory_plan(plan)),
+        memory_cache=_memory_cache(setting),
+        memory=setting.memory,
     )
+
+
+def _memory_cache(setting: Setting) -> ReplicaCache:
+    """The cache as memory-fit counts it; of llama.cpp speed takes one stream, memory as many as it is started for."""
+    if setting.speed.llama_cpp is None:
+        return setting.speed.cache
+    return replica_cache(setting.memory)
 
 
 def _speculation(

@@ -8,8 +8,7 @@ import numpy as np
 from estimator.engine.codes import Reason
 from estimator.engine.errors import MissingFigureError
 from estimator.engine.specs import WorkloadMode
-from estimator.engine.speed.sweep import Sweep
-from estimator.estimates.throughput.setting import prepared_key, rows_of
+from estimator.estimates.throughput.setting import rows_of, setting_of
 from estimator.resolvers.plan import Plan
 
 
@@ -52,8 +51,8 @@ def replica_speed(plan: Plan) -> ReplicaSpeed:
     """
     if plan.workload is None:
         raise MissingFigureError("tokens_per_s_output, or a workload to compute it for", field="workload")
-    prepared = prepared_key(plan)
-    columns = Sweep([prepared]).evaluate(rows_of(plan.workload, np.array([float(plan.workload.concurrency)])))
+    setting = setting_of(plan)
+    columns = setting.sweep.evaluate(rows_of(plan.workload, np.array([float(plan.workload.concurrency)])))
     reason = Reason(int(columns["reason"][0]))
     arriving, stable = plan.workload.requests_per_s, None
     if plan.workload.mode is WorkloadMode.OPEN_LOOP:
@@ -75,7 +74,7 @@ def replica_speed(plan: Plan) -> ReplicaSpeed:
         prefill_s=_figure(columns, "prefill_s"),
         ttft_s=_figure(columns, "ttft_s_mid"),
         tpot_s=_figure(columns, "tpot_s_mid"),
-        basis=str(prepared.basis),
+        basis=str(setting.speed.basis),
         reason=None if reason is Reason.NONE else reason.label,
     )
 
