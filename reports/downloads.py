@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
+from catalog.api.conditional import is_known
 from catalog.api.problems import Unavailable
 
 ResponseT = TypeVar("ResponseT", HttpResponse, StreamingHttpResponse)
@@ -65,7 +66,7 @@ class _Part:
 def serve(request: HttpRequest, download: Download) -> HttpResponse | StreamingHttpResponse:
     """The file, a range of it (206), 304 when the caller has it, 416 when the range lies outside."""
     etag = f'"{download.sha256}"'
-    if _has_it(request, etag):
+    if is_known(request, etag):
         return _with_headers(HttpResponse(status=304), download, etag)
     span = _span(request, download.size, etag)
     if span is None:
@@ -102,12 +103,6 @@ def _with_headers(response: ResponseT, download: Download, etag: str) -> Respons
         "style-src 'unsafe-inline'; img-src data:"
     )
     return response
-
-
-def _has_it(request: HttpRequest, etag: str) -> bool:
-    """Whether `If-None-Match` names the file; the comparison is the weak one (RFC 9110, 13.1.2)."""
-    given = [item.strip() for item in request.headers.get("If-None-Match", "").split(",")]
-    return given == ["*"] or etag in [item.removeprefix("W/") for item in given]
 
 
 def _honoured(request: HttpRequest, etag: str) -> bool:

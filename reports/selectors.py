@@ -43,12 +43,6 @@ def version_etag(version: ReportVersion, done: int) -> str:
     return '"' + hashlib.sha256(repr(parts).encode()).hexdigest()[:32] + '"'
 
 
-def report_etag(report: Report) -> str:
-    """Changes whenever what may change about a report does."""
-    parts = (report.pk, report.name, report.tags, report.visibility, report.archived_at, report.last_number)
-    return '"' + hashlib.sha256(repr(parts).encode()).hexdigest()[:32] + '"'
-
-
 def summary(version: ReportVersion) -> dict[str, Any]:
     """A version in a list."""
     return {

@@ -1,7 +1,11 @@
-"""Conditional requests (RFC 9110, 13): entity tags, `If-None-Match` on reads, `If-Match` on writes."""
+"""Conditional requests (RFC 9110, 13), for every endpoint: entity tags, `If-None-Match` on reads, `If-Match` on writes.
+
+A write compares under the lock of its row: of many that name the same tag at the same moment one is accepted.
+"""
 
 import hashlib
 
+from django.http import HttpRequest
 from rest_framework.request import Request
 
 from catalog.api.json_format import write_json
@@ -20,7 +24,7 @@ def tag_of_list(revision: Revision, request: Request) -> str:
     return f'"r{revision.number}-{hashlib.sha256(question.encode()).hexdigest()[:24]}"'
 
 
-def is_known(request: Request, tag: str) -> bool:
+def is_known(request: Request | HttpRequest, tag: str) -> bool:
     """Whether the client has the answer already (weak comparison, as RFC 9110 asks for `If-None-Match`)."""
     given = request.headers.get("If-None-Match", "")
     return given.strip() == "*" or tag in {part.strip().removeprefix("W/") for part in given.split(",")}

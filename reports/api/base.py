@@ -14,7 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from catalog.api.problems import FieldError, IdempotencyKeyReused, InvalidRequest, NotFound, PreconditionFailed
+from catalog.api.conditional import is_known
+from catalog.api.problems import FieldError, IdempotencyKeyReused, InvalidRequest, NotFound
 from catalog.api.query import Query, parse_query, refuse_parameters
 from estimator.api.parsing import parse_body
 from estimator.api.view import RawJsonParser, problem_of
@@ -66,25 +67,26 @@ class ReportsView(APIView):
         """The bytes of the body."""
         return request.data if isinstance(request.data, bytes) else b""
 
-    def report(self, request: Request, report_id: UUID) -> Report:
-        """A report that the caller may see.
+    def report(self, request: Request, report_id: UUID, *, lock: bool = False) -> Report:
+        """A report that the caller may see; with `lock` nobody else changes it before the transaction ends.
 
         Raises:
             NotFound: There is none, or not for this caller.
         """
-        report = Report.objects.visible_to(request.user).select_related("owner").filter(pk=report_id).first()
+        query = Report.objects.visible_to(request.user).select_related("owner")
+        report = (query.select_for_update(of=("self",)) if lock else query).filter(pk=report_id).first()
         if report is None:
             raise NotFound(_("There is no such report."))
         return report
 
-    def own(self, request: Request, report_id: UUID) -> Report:
-        """A report that the caller may change.
+    def own(self, request: Request, report_id: UUID, *, lock: bool = False) -> Report:
+        """A report that the caller may change; with `lock` as in `report`.
 
         Raises:
             NotFound: One may not see it.
             PermissionDenied: One may see it and no more.
         """
-        report = self.report(request, report_id)
+        report = self.report(request, report_id, lock=lock)
         user = request.user
         if report.owner_id != user.pk and not (user.is_staff and user.has_perm("reports.change_report")):
             raise PermissionDenied(_("Only the owner may do this."))
@@ -128,27 +130,10 @@ class ReportsView(APIView):
             raise problem_of(error.issues) from None
 
 
-def not_modified(request: Request, etag: str) -> bool:
-    """Whether the caller has this already."""
-    given = request.headers.get("If-None-Match", "")
-    return given == "*" or etag in [item.strip().removeprefix("W/") for item in given.split(",")]
-
-
-def check_if_match(request: Request, etag: str) -> None:
-    """Refuse a change of what the caller has not seen.
-
-    Raises:
-        PreconditionFailed: `If-Match` names another state.
-    """
-    given = request.headers.get("If-Match")
-    if given is not None and given != "*" and etag not in [item.strip() for item in given.split(",")]:
-        raise PreconditionFailed
-
-
 def with_etag(request: Request, etag: str, make: Callable[[], Any], **headers: str) -> HttpResponse | Response:
     """The answer under its ETag, or 304."""
     response: HttpResponse | Response
-    response = HttpResponse(status=304) if not_modified(request, etag) else Response(make())
+    response = HttpResponse(status=304) if is_known(request, etag) else Response(make())
     response["ETag"] = etag
     response["Cache-Control"] = "private, no-cache"
     for name, value in headers.items():

@@ -8,9 +8,10 @@ from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from catalog.api.conditional import is_known
 from catalog.api.problems import Conflict, FieldError, InvalidRequest
 from estimator.estimates.sweep.columns import COLUMN_BY_NAME
-from reports.api.base import ReportsView, not_modified
+from reports.api.base import ReportsView
 from reports.api.documented import documented
 from reports.api.paging import offset, paged
 from reports.api.queries import DownloadQuery, RowsQuery
@@ -40,7 +41,7 @@ class RowsView(ReportsView):
         asked = self.query(request, RowsQuery)
         conditions, ordering = self._conditions(request), self._ordering(asked)
         etag = f'"{version.content_sha256[:32]}"'
-        if not_modified(request, etag):
+        if is_known(request, etag):
             return HttpResponse(status=304, headers={"ETag": etag})
         path = get_storage().path(version.rows_file)
         total, rows = reading.page(path, conditions, ordering, limit=asked.page_size, offset=offset(asked))

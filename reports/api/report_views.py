@@ -3,15 +3,17 @@
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from catalog.api.conditional import require_match, tag_of
 from catalog.api.problems import FieldError, InvalidRequest, NotFound
 from reports import selectors
 from reports.api import queries, schemas
-from reports.api.base import ReportsView, check_if_match, with_etag
+from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
 from reports.api.paging import offset, paged
 from reports.models import Report
@@ -83,26 +85,30 @@ class ReportDetail(ReportsView):
 
     def get(self, request: Request, report_id: UUID) -> HttpResponse | Response:
         """One report with its newest version."""
-        report = self.report(request, report_id)
-        etag = selectors.report_etag(report)
-        return with_etag(request, etag, lambda: selectors.report_dicts([report], request.user)[0])
+        shown = self._shown(request, self.report(request, report_id))
+        return with_etag(request, tag_of(shown), lambda: shown)
 
     def patch(self, request: Request, report_id: UUID) -> Response:
         """Rename, tag, open to all, bring back from the archive."""
-        report = self.own(request, report_id)
-        check_if_match(request, selectors.report_etag(report))
+        self.own(request, report_id)
         body = self.body(request, schemas.ChangeReportRequest)
-        report = changes.change_report(report, body.model_dump(exclude_unset=True))
-        response = Response(selectors.report_dicts([report], request.user)[0])
-        response["ETag"] = selectors.report_etag(report)
-        return response
+        shown = self._change(request, report_id, body.model_dump(exclude_unset=True))
+        return Response(shown, headers={"ETag": tag_of(shown)})
 
     def delete(self, request: Request, report_id: UUID) -> Response:
         """Archive; nothing of it is removed."""
-        report = self.own(request, report_id)
-        check_if_match(request, selectors.report_etag(report))
-        changes.change_report(report, {"archived": True})
+        self._change(request, report_id, {"archived": True})
         return Response(status=204)
+
+    def _change(self, request: Request, report_id: UUID, values: dict[str, Any]) -> dict[str, Any]:
+        """The report after a change; `If-Match` is held against what stands while nobody else can change it."""
+        with transaction.atomic():
+            report = self.own(request, report_id, lock=True)
+            require_match(request, tag_of(self._shown(request, report)))
+            return self._shown(request, changes.change_report(report, values))
+
+    def _shown(self, request: Request, report: Report) -> dict[str, Any]:
+        return selectors.report_dicts([report], request.user)[0]
 
 
 @documented
