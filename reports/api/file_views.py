@@ -22,7 +22,7 @@ from reports.downloads import serve
 from reports.rows import reading
 from reports.rows.reading import Condition
 from reports.services import files
-from reports.storage import get_storage
+from reports.storage import rows_path
 
 _MAX_ORDERINGS = 4
 _MAX_VALUES = 100
@@ -43,7 +43,7 @@ class RowsView(ReportsView):
         etag = f'"{version.content_sha256[:32]}"'
         if is_known(request, etag):
             return HttpResponse(status=304, headers={"ETag": etag})
-        path = get_storage().path(version.rows_file)
+        path = rows_path(version)
         total, rows = reading.page(path, conditions, ordering, limit=asked.page_size, offset=offset(asked))
         response = paged(request, asked, total, rows)
         response["ETag"] = etag

@@ -18,10 +18,11 @@ from reports.api.documented import documented
 from reports.api.paging import offset, paged
 from reports.api.report_views import RETRY_AFTER_S, accepted
 from reports.choices import State
+from reports.errors import ReportError
 from reports.models import Report, ReportVersion, ShareLink
 from reports.services import preparing, sharing, versions
 from reports.services.versions import Prepared
-from reports.storage import get_storage
+from reports.storage import rows_path
 
 
 @documented
@@ -123,6 +124,7 @@ class VersionRecost(ReportsView):
         body = self.body(request, schemas.RecostRequest)
         if parent.state != State.COMPLETE:
             raise Conflict(_("Only a complete version can be priced anew."), members={"state": parent.state})
+        complete_rows(self, request, report_id, number)
 
         def prepare() -> Prepared:
             return preparing.prepare_recost(parent, schemas.plain(body.pricing))
@@ -201,10 +203,11 @@ def complete_rows(view: ReportsView, request: Request, report_id: UUID, number: 
     """A complete version one may see whose rows file is there as it was recorded.
 
     Raises:
-        Conflict: It is not complete, or its file went.
+        Conflict: It is not complete, or its file went or is damaged.
     """
     version = complete_version(view, request, report_id, number)
-    if get_storage().size(version.rows_file) != version.rows_file_bytes:
-        detail = _("The stored file of the rows is not there; rebuild the report.")
-        raise Conflict(detail, members={"state": State.FAILED, "code": "file_error"})
+    try:
+        rows_path(version)
+    except ReportError as error:
+        raise Conflict(error.text, members={"state": State.FAILED, "code": error.code}) from None
     return version

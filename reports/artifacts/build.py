@@ -4,14 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from reports import conf
 from reports.artifacts import csv, html, json, xlsx
 from reports.choices import FileFormat, State
-from reports.errors import LeaseLostError, PermanentReportError, ReportError, explain
+from reports.errors import LeaseLostError, PermanentReportError, explain
 from reports.models import Artifact, ReportVersion
-from reports.storage import get_storage
+from reports.storage import get_storage, rows_path
 from reports.work import bell, claims
 from reports.work.claims import Claim
 from reports.work.keeper import LeaseKeeper
@@ -71,13 +70,12 @@ def _make(claim: Claim, keeper: LeaseKeeper) -> None:
     artifact = Artifact.objects.select_related("version__report").get(pk=claim.pk)
     version = artifact.version
     storage = get_storage()
-    if storage.size(version.rows_file) != version.rows_file_bytes:
-        raise ReportError("file_error", _("The rows file of the version is not there."))
+    rows = rows_path(version)
     name = f"derived/{version.report_id}/v{version.number}-{claim.token}.{artifact.format}"
     scratch = storage.scratch(name)
     kept = False
     try:
-        WRITERS[artifact.format](version, storage.path(version.rows_file), scratch)
+        WRITERS[artifact.format](version, rows, scratch)
         keeper.check()
         stored = storage.keep(scratch, name)
         kept = bool(

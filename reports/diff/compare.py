@@ -10,7 +10,7 @@ from reports.diff import attribution
 from reports.diff.causes import RowCause, input_changes, row_causes
 from reports.models import ReportVersion
 from reports.rows import reading, tables
-from reports.storage import get_storage
+from reports.storage import rows_path
 
 MOST_ROWS = 20
 _RANKED = ("tokens_per_s_total_mid", "cost_per_mtok_output_mid")
@@ -59,8 +59,7 @@ def _attributed(
 def _moved(
     old: ReportVersion, new: ReportVersion
 ) -> tuple[dict[str, int], list[tuple[dict[str, Any], dict[str, Any]]]]:
-    storage = get_storage()
-    left, right = storage.path(old.rows_file), storage.path(new.rows_file)
+    left, right = rows_path(old), rows_path(new)
     # Equality where nothing is null, so that DuckDB joins by hash on it; a load is a batch size or a rate, or neither.
     same = " AND ".join(
         [f'o."{name}" = n."{name}"' for name in SETTING_COLUMNS]

@@ -6,11 +6,11 @@ import numpy as np
 
 from estimator.estimates.sweep.columns import COLUMN_BY_NAME, COST_COLUMNS, TextValues
 from estimator.estimates.sweep.costs import cost_columns
-from reports.errors import ReportError
+from reports.errors import PermanentReportError
 from reports.models import ReportChunk, ReportVersion
 from reports.rows import tables
 from reports.rows.reading import ALL_COLUMNS
-from reports.storage import get_storage
+from reports.storage import rows_path
 
 _SIDES = ("low", "mid", "high")
 
@@ -18,9 +18,9 @@ _SIDES = ("low", "mid", "high")
 def write_recosted(version: ReportVersion, chunk: ReportChunk, target: Path) -> None:
     """Write the chunk's rows of the parent with new cost columns."""
     parent = version.parent
-    if parent is None or get_storage().size(parent.rows_file) is None:
-        raise ReportError("file_error", "The rows of the version to price anew are not there.")
-    source = tables.source(get_storage().path(parent.rows_file))
+    if parent is None:
+        raise PermanentReportError("file_error", "The version to price anew is not there.")
+    source = tables.source(rows_path(parent))
     window = f"row_index >= {int(chunk.first_row)} AND row_index < {int(chunk.first_row + chunk.rows)}"
     with tables.connect() as connection:
         base = f"(SELECT * FROM {source} WHERE {window} ORDER BY row_index)"

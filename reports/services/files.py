@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from django.db.models import F, Q
 from django.db.models.functions import Now
-from django.utils.translation import gettext as _
 
 from reports import clock, conf, document
 from reports.artifacts import build, xlsx
 from reports.choices import FileFormat, State
 from reports.downloads import Download
+from reports.errors import ReportError
 from reports.models import Artifact, ReportVersion
 from reports.storage import get_storage
 from reports.work import claims
@@ -45,7 +45,9 @@ def file_of(version: ReportVersion, file_format: str) -> FileState:
         if found.download is not None:
             Artifact.objects.filter(pk=artifact.pk).update(last_used_at=Now())
             return found
-        Artifact.objects.filter(pk=artifact.pk, file_name=artifact.file_name).delete()
+        # Gone or damaged: made again from the rows.
+        if Artifact.objects.filter(pk=artifact.pk, file_name=artifact.file_name).delete()[0]:
+            get_storage().remove(artifact.file_name)
         artifact = build.order(version, file_format)
     if version.total_rows <= AT_ONCE_ROWS and file_format in _AT_ONCE:
         artifact = _make_now(artifact)
@@ -66,17 +68,16 @@ def _make_now(artifact: Artifact) -> Artifact:
 
 
 def _stored(version: ReportVersion, file_format: str, name: str, size: int | None, sha256: str) -> FileState:
-    storage = get_storage()
-    if size is None or storage.size(name) != size:
-        return FileState(
-            state=State.FAILED, error_code="file_error", error=_("The stored file is not there; rebuild the report.")
-        )
+    try:
+        path = get_storage().sound_path(name, size, sha256)
+    except ReportError as error:
+        return FileState(state=State.FAILED, error_code=error.code, error=error.text)
     return FileState(
         state=State.COMPLETE,
         download=Download(
             name=name,
-            path=storage.path(name),
-            size=size,
+            path=path,
+            size=size or 0,
             sha256=sha256,
             media_type=build.MEDIA_TYPES[file_format],
             file_name=document.file_name(version, file_format),

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from reports import canonical, conf
 from reports.choices import ACTIVE, State, VersionKind, sources
 from reports.models import Report, ReportChunk, ReportVersion
-from reports.storage import get_storage
+from reports.storage import ArtifactStorage, get_storage
 from reports.work import bell
 from reports.work.pauses import pause_point
 
@@ -121,8 +121,8 @@ def retry(version: ReportVersion) -> None:
         transaction.on_commit(lambda: bell.ring(len(anew)))
 
 
-def _whole(chunk: ReportChunk, storage: Any) -> bool:
-    return bool(storage.size(chunk.part_name) == chunk.part_bytes)
+def _whole(chunk: ReportChunk, storage: ArtifactStorage) -> bool:
+    return storage.is_sound(chunk.part_name, chunk.part_bytes, chunk.part_sha256)
 
 
 def _state(version: ReportVersion) -> str:

@@ -75,8 +75,8 @@ def _results(version: ReportVersion, rows: Path) -> dict[str, Any]:
 
 
 def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStorage) -> bool:
-    """Queue again the chunks whose part file is missing or short; True when all parts are there."""
-    broken = [chunk for chunk in chunks if storage.size(chunk.part_name) != chunk.part_bytes]
+    """Queue again the chunks whose part file is missing or damaged; True when all parts are as they were written."""
+    broken = [chunk for chunk in chunks if not storage.is_sound(chunk.part_name, chunk.part_bytes, chunk.part_sha256)]
     if not broken:
         return True
     with transaction.atomic():
@@ -90,7 +90,7 @@ def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStorage) -> 
                 first_row=chunk.first_row,
                 rows=chunk.rows,
                 attempts=chunk.attempts,
-                error=_("The part file was missing."),
+                error=_("The part file was missing or damaged."),
             )
         claims.release_finalize(claim, give_attempt_back=True)
     return False

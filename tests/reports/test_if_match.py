@@ -28,7 +28,8 @@ def provider() -> str:
 
 def cache_policy() -> str:
     seller = Provider.objects.create(slug="acme", name="Acme")
-    return CachePolicy.objects.create(slug="acme-auto", name="Acme", provider=seller, mode="automatic_free", source="a test").slug
+    values = {"mode": "automatic_free", "source": "a test", "models_matching": ["m*"]}
+    return CachePolicy.objects.create(slug="acme-auto", name="Acme", provider=seller, **values).slug
 
 
 # Folder of the address → maker of a row, and two changes of it.
