@@ -9,13 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from catalog.api.problems import Gone, NotFound
+from catalog.api.problems import Conflict, Gone, NotFound
+from reports.choices import State
 from reports.downloads import serve
 from reports.services import files, sharing
 
 
 class ShareLinkView(APIView):
-    """Sends the file; tampered 404, ended 410, throttled, never indexed, never cached."""
+    """Sends the file; tampered 404, ended 410, cannot be made 409; throttled, never indexed, never cached."""
 
     authentication_classes: list[Any] = []
     permission_classes: list[Any] = []
@@ -34,8 +35,10 @@ class ShareLinkView(APIView):
         except sharing.LinkGoneError:
             raise Gone from None
         found = files.file_of(link.version, link.format)
+        if found.state == State.FAILED:
+            raise Conflict(found.error, members={"state": found.state, "code": found.error_code})
         if found.download is None:
-            body = {"state": found.state, "detail": found.error or _("The file is being made; try again shortly.")}
+            body = {"state": found.state, "detail": _("The file is being made; try again shortly.")}
             return Response(body, status=202, headers={"Retry-After": "2"})
         return serve(request, found.download)
 

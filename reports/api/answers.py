@@ -148,15 +148,20 @@ class FileOrdered(ResponsePart):
 
 
 class LinkAnswer(ResponsePart):
-    """A share link."""
+    """A share link in a list."""
 
     id: str = Field(description="Id of the link.")
-    url: str = Field(description="The address to hand on; it is a key.")
     format: FormatName = Field(description="The one format it opens.")
     created_at: str = Field(description="When it was made, ISO 8601.")
     expires_at: str = Field(description="When it ends, ISO 8601.")
     revoked_at: str | None = Field(description="When it was revoked.")
     last_used_at: str | None = Field(description="When it was last used.")
+
+
+class MadeLink(LinkAnswer):
+    """A share link that was just made."""
+
+    url: str = Field(description="The address to hand on; it is a key, and is not told again.")
 
 
 class LinkList(ResponsePart):

@@ -88,7 +88,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("LinksCollection", "get"): Operation(id="versions_links_list", answer=answers.LinkList),
     ("LinksCollection", "post"): Operation(
-        id="versions_links_create", request=schemas.CreateLinkRequest, status=201, answer=answers.LinkAnswer,
+        id="versions_links_create", request=schemas.CreateLinkRequest, status=201, answer=answers.MadeLink,
         problems=(*_CREATES, 409), parameters=(_IDEMPOTENT,),
     ),
     ("LinkDetail", "delete"): Operation(id="versions_links_delete", status=204),

@@ -137,12 +137,12 @@ class LinksCollection(ReportsView):
     """`…/links/`."""
 
     def get(self, request: Request, report_id: UUID, number: int) -> Response:
-        """Links to a version; for its owner."""
+        """Links to a version, without their addresses; for its owner."""
         version = self.version(self.own(request, report_id), number)
-        return Response({"results": [link_dict(request, link) for link in version.links.all()]})
+        return Response({"results": [link_dict(link) for link in version.links.all()]})
 
     def post(self, request: Request, report_id: UUID, number: int) -> Response:
-        """A link for people without a login: one version, one format, at most 30 days."""
+        """A link for people without a login: one version, one format, 30 days at most; its address is told once."""
         version = self.version(self.own(request, report_id), number)
         body = self.body(request, schemas.CreateLinkRequest)
         if version.state != State.COMPLETE:
@@ -156,7 +156,8 @@ class LinksCollection(ReportsView):
         link = ShareLink.objects.filter(pk=made["link"]).first()
         if link is None:
             raise NotFound
-        return Response(link_dict(request, link), status=201)
+        address = request.build_absolute_uri(f"/r/{sharing.signed(link)}/")
+        return Response(link_dict(link) | {"url": address}, status=201)
 
 
 @documented
@@ -173,11 +174,10 @@ class LinkDetail(ReportsView):
         return Response(status=204)
 
 
-def link_dict(request: Request, link: ShareLink) -> dict[str, Any]:
-    """A link as its owner sees it."""
+def link_dict(link: ShareLink) -> dict[str, Any]:
+    """A link as its owner sees it in a list; its address is a key, told once to whoever makes it."""
     return {
         "id": link.pk,
-        "url": request.build_absolute_uri(f"/r/{sharing.signed(link)}/"),
         "format": link.format,
         "created_at": link.created_at.isoformat(),
         "expires_at": link.expires_at.isoformat(),

@@ -6,10 +6,13 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core import signing
+from rest_framework.test import APIClient
 
+from config.access.tokens import issue_token
 from reports import clock
 from reports.models import ReportShare, ShareLink
 from reports.services import sharing
+from reports.storage import get_storage
 from reports.work import worker
 
 pytestmark = pytest.mark.django_db
@@ -208,3 +211,44 @@ def test_html_by_link_is_an_attachment_in_a_sandbox(api, people, shared_report):
     assert answer["Content-Disposition"].startswith("attachment")
     assert answer["Content-Security-Policy"].startswith("sandbox allow-scripts;")
     assert "allow-same-origin" not in answer["Content-Security-Policy"]
+
+
+def test_the_address_of_a_link_is_told_once_to_whoever_makes_it(api, people, link, shared_report):
+    base = f"{URL}{shared_report.pk}/"
+    key = path_of(link).strip("/").split("/")[1]
+    (listed,) = api(people["owner"]).get(f"{base}versions/1/links/").json()["results"]
+    assert listed == {name: value for name, value in link.items() if name != "url"}
+    for path in ("", "versions/", "versions/1/", "versions/1/links/", "shares/"):
+        assert key not in api(people["owner"]).get(base + path).content.decode()
+    assert key not in api(people["owner"]).get(URL).content.decode()
+
+
+def test_a_token_that_only_reads_makes_no_link(people, shared_report):
+    _row, token = issue_token(people["owner"], "reader", scopes=["read"])
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+    url = f"{URL}{shared_report.pk}/versions/1/links/"
+    assert client.get(url).status_code == 200
+    assert client.post(url, {"format": "csv"}).status_code == 403
+
+
+@pytest.mark.parametrize("file_format", ["csv", "html", "parquet"])
+def test_a_link_whose_file_cannot_be_made_says_so_as_the_api_does(api, people, shared_report, file_format):
+    url = f"{URL}{shared_report.pk}/versions/1/"
+    link = api(people["owner"]).post(f"{url}links/", {"format": file_format}).json()
+    version = shared_report.versions.get()
+    get_storage().path(version.rows_file).write_bytes(b"x" * version.rows_file_bytes)
+    client = api(None)
+    answer = client.get(path_of(link))
+    if answer.status_code == 202:
+        worker.run()
+        answer = client.get(path_of(link))
+    assert answer.status_code == 409
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer["Cache-Control"] == "private, no-store"
+    by_api = api(people["owner"]).get(f"{url}download/?format={file_format}")
+    if by_api.status_code == 202:  # told once; asked again it is ordered anew
+        worker.run()
+        by_api = api(people["owner"]).get(f"{url}download/?format={file_format}")
+    told = ("status", "title", "detail", "state", "code")
+    assert [answer.json()[name] for name in told] == [by_api.json()[name] for name in told]
