@@ -11,9 +11,10 @@ from estimator.constants.families import FAMILIES
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "estimator" / "engine"
 # Rooms whose formulas hold no bare figure. Left out: readers of models, fits and tokens, which hold none of the
-# estimates' constants, and the simulated table of queues, which is data.
+# estimates' constants; the simulated table of queues, which is data; defaults of a memory policy; the GPU of worked
+# examples.
 ROOMS = ("forward_pass", "serving", "speed", "speculation", "cost", "prompt_cache", "memory")
-LEFT_OUT = ("queue_table.py", "policy.py")
+LEFT_OUT = ("queue_table.py", "policy.py", "worked_key.py")
 MEANINGS = {
     0.0: "none",
     0.5: "half: the mean of what grows evenly, the middle",
@@ -81,8 +82,12 @@ def test_families_of_gpus_are_named_in_one_place():
             said = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)} & words
             if said:
                 found[str(path.relative_to(ROOT))] = sorted(said)
-    # The worked examples of the API state a family as a client does; the policy's default is vLLM's own exception.
-    assert found == {"estimator/engine/memory/policy.py": ["ampere"], "reports/api/examples.py": ["hopper"]}
+    # The worked examples state a family as a client does; the policy's default is vLLM's own exception.
+    assert found == {
+        "estimator/engine/forward_pass/worked_key.py": ["hopper"],
+        "estimator/engine/memory/policy.py": ["ampere"],
+        "reports/api/examples.py": ["hopper"],
+    }
 
 
 def test_nothing_cites_a_document_that_is_not_in_the_repository():

@@ -42,7 +42,13 @@ class Crossing:
 
 
 def replicas_for(requests: float, replica_requests: float) -> int:
-    """Whole replicas for a monthly volume, at least one; a rounding error of 1e-9 does not add a replica."""
+    """Whole replicas for a monthly volume, at least one; a rounding error of 1e-9 does not add a replica.
+
+    Equation: docs/model.md, eq. (54). Source: definition.
+
+    >>> replicas_for(2_500_000, 1_000_000)
+    3
+    """
     if not replica_requests > 0:
         raise InvalidInputError("a replica must serve some requests", field="self_hosted")
     return max(math.ceil(requests / replica_requests - 1e-9), 1)

@@ -241,5 +241,11 @@ def _refuse_missing_whole(counts: Mapping[str, Decimal], meters: Mapping[str, Me
 
 
 def prompt_tokens(disjoint: Mapping[str, Decimal]) -> Decimal:
-    """Total prompt of one request in tokens: fresh, cached, written and of every modality; picks the tier."""
+    """Total prompt of one request in tokens: fresh, cached, written and of every modality; picks the tier.
+
+    Equation: docs/model.md, eq. (55). Source: providers' tier rules, in the catalog.
+
+    >>> prompt_tokens({"input": Decimal(900), "cache_read": Decimal(100), "output": Decimal(50)})
+    Decimal('1000')
+    """
     return sum((count for name, count in disjoint.items() if meter(name).is_prompt), start=Decimal(0))

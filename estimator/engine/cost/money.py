@@ -29,6 +29,11 @@ def from_physics(value: float) -> Decimal:
 
     Raises:
         InvalidInputError: NaN and infinity have no price.
+
+    Unit: that of the figure. Equation: docs/model.md, eq. (56). Source: definition.
+
+    >>> from_physics(0.1)
+    Decimal('0.1')
     """
     if isinstance(value, Decimal):
         return value
@@ -39,17 +44,35 @@ def from_physics(value: float) -> Decimal:
 
 
 def to_physics(value: Decimal) -> float:
-    """Carry an amount into float arithmetic (ratios, probabilities); never used for an amount that is shown."""
+    """Carry an amount into float arithmetic (ratios, probabilities); never used for an amount that is shown.
+
+    Unit: that of the amount. Equation: docs/model.md, eq. (56). Source: definition.
+
+    >>> to_physics(Decimal("0.25"))
+    0.25
+    """
     return float(value)
 
 
 def round_physics(amount: Decimal) -> Decimal:
-    """Round money derived from physics to 9 significant digits, half even: the one rounding it ever gets."""
+    """Round money derived from physics to 9 significant digits, half even: the one rounding it ever gets.
+
+    Unit: that of the amount. Equation: docs/model.md, eq. (56). Source: definition.
+
+    >>> round_physics(Decimal("1.23456789012"))
+    Decimal('1.23456789')
+    """
     return EXACT.normalize(_PHYSICS.plus(amount))
 
 
 def money_from_physics(value: float) -> Decimal:
-    """Money computed in float (a sweep's column) as a Decimal of 9 significant digits, half even."""
+    """Money computed in float (a sweep's column) as a Decimal of 9 significant digits, half even.
+
+    Unit: that of the amount. Equation: docs/model.md, eq. (56). Source: definition.
+
+    >>> money_from_physics(2 / 3)
+    Decimal('0.666666667')
+    """
     return round_physics(from_physics(value))
 
 
@@ -60,6 +83,11 @@ def priced(quantity: Decimal, unit_price: Decimal, unit_size: int) -> Decimal:
         quantity: Count in base units (tokens, requests, seconds …).
         unit_price: Price of `unit_size` base units.
         unit_size: Base units the price is for: 10^6 for a price per million tokens, 3,600 for hours of audio.
+
+    Unit: currency of the price. Equation: docs/model.md, eq. (52). Source: definition.
+
+    >>> priced(Decimal(1500), Decimal("2.50"), 1_000_000)
+    Decimal('0.00375')
     """
     product = EXACT.multiply(quantity, unit_price)
     try:
@@ -69,7 +97,13 @@ def priced(quantity: Decimal, unit_price: Decimal, unit_size: int) -> Decimal:
 
 
 def total(amounts: list[Decimal]) -> Decimal:
-    """Exact sum of amounts of one currency."""
+    """Exact sum of amounts of one currency.
+
+    Equation: docs/model.md, eq. (52). Source: definition.
+
+    >>> total([Decimal("0.1"), Decimal("0.2")])
+    Decimal('0.3')
+    """
     with localcontext(EXACT):
         return EXACT.normalize(sum(amounts, start=Decimal(0)))
 

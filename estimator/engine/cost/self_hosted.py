@@ -50,6 +50,11 @@ def cost_per_mtok(cost_per_hour: Any, tokens_per_s: Any, load_fraction: Any = 1.
         Cost per million tokens, broadcast shape; inf-free because the inputs are checked.
 
     Source: definition; by hand (2 USD/h, 195.8 tokens/s: 2.837 per million).
+
+    Equation: docs/model.md, eq. (51).
+
+    >>> round(float(cost_per_mtok(2.0, 195.8)), 3)
+    2.837
     """
     rate = np.asarray(tokens_per_s, dtype=np.float64)
     load = np.asarray(load_fraction, dtype=np.float64)
@@ -120,6 +125,8 @@ def split_cost(
 
     Raises:
         MissingFigureError: The allocation needs lengths, a time share or a ratio that is not given.
+
+    Equation: docs/model.md, eq. (51).
     """
     fresh = made.input_tokens_per_s(fresh=True)
     everything = made.input_tokens_per_s()
@@ -197,6 +204,11 @@ def electricity_per_hour(*, gpus: float, tdp_w: float, pue: float, price_per_kwh
         tdp_w: Thermal design power of one, W.
         pue: Power usage effectiveness of the site, ≥ 1.
         price_per_kwh: Price of a kWh in the currency of the answer.
+
+    Unit: currency per hour. Equation: docs/model.md, eq. (53). Source: definition.
+
+    >>> round(electricity_per_hour(gpus=8, tdp_w=700, pue=1.2, price_per_kwh=0.10), 3)
+    0.672
     """
     if pue < 1:
         raise InvalidInputError("a PUE is 1 or more", field="power.pue")

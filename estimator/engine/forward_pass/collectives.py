@@ -30,6 +30,8 @@ def exchange(layout: RankLayout, gpu: Gpu, constants: KernelConstants, latency_s
         MissingFigureError: the GPU's link is not one of the tables'.
 
     Source: docs/model.md, exchange.
+
+    Equation: docs/model.md, eq. (19).
     """
     parallel = layout.parallelism
     if parallel.gpus == 1:

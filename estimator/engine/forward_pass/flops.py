@@ -24,22 +24,45 @@ def prefill_flops(*, parameters: float, tokens: Number, layers: float, attention
         attention_width: query heads times head width.
 
     Source: Kaplan et al. 2020 (arXiv 2001.08361), attention term as in docs/model.md.
+
+    Equation: docs/model.md, eq. (1).
+
+    >>> prefill_flops(parameters=8e9, tokens=2000, layers=32, attention_width=4096) / 1e12
+    33.048576
     """
     return 2.0 * parameters * tokens + 2.0 * tokens**2 * layers * attention_width
 
 
 def decode_flops(*, parameters: float, context_tokens: Number, layers: float, attention_width: float) -> Any:
-    """FLOPs of one new token over a cache of `context_tokens`: `2·N + 4·L·width·layers`."""
+    """FLOPs of one new token over a cache of `context_tokens`: `2·N + 4·L·width·layers`.
+
+    Equation: docs/model.md, eq. (2). Source: Kaplan et al. 2020, arXiv 2001.08361.
+
+    >>> decode_flops(parameters=8e9, context_tokens=1000, layers=32, attention_width=4096) / 1e9
+    16.524288
+    """
     return 2.0 * parameters + 4.0 * context_tokens * attention_width * layers
 
 
 def positions_without_cache(*, prompt_tokens: Number, output_tokens: Number) -> Any:
-    """Positions processed to write N tokens after M without a cache, `N·M + N·(N−1)/2`: each token starts over."""
+    """Positions processed to write N tokens after M without a cache, `N·M + N·(N−1)/2`: each token starts over.
+
+    Unit: token positions. Equation: docs/model.md, eq. (3). Source: definition.
+
+    >>> positions_without_cache(prompt_tokens=10, output_tokens=3)
+    33.0
+    """
     return output_tokens * prompt_tokens + output_tokens * (output_tokens - 1) / 2
 
 
 def positions_with_cache(*, prompt_tokens: Number, output_tokens: Number) -> Any:
-    """Positions processed with a cache, `M + N − 1`: the prompt once, then one a token; the last is never fed back."""
+    """Positions processed with a cache, `M + N − 1`: the prompt once, then one a token; the last is never fed back.
+
+    Unit: token positions. Equation: docs/model.md, eq. (4). Source: definition.
+
+    >>> positions_with_cache(prompt_tokens=10, output_tokens=3)
+    12
+    """
     return prompt_tokens + output_tokens - 1
 
 
@@ -74,6 +97,13 @@ def attention_flops_per_token(attention: Attention, *, absorbed: bool = True) ->
     """FLOPs of one query token over one cached token in one layer, `2·heads·(key width + value width)`.
 
     Latent attention in decode multiplies with the latent itself (`absorbed`), in prefill with the expanded heads.
+
+    Equation: docs/model.md, eq. (5). Source: definition.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> attention = worked_key.model().layer_groups[0].attention
+    >>> attention_flops_per_token(attention) == 2 * 32 * (128 + 128)
+    True
     """
     heads = attention.query_heads
     if attention.latent_rank and absorbed:
@@ -85,7 +115,14 @@ def attention_flops_per_token(attention: Attention, *, absorbed: bool = True) ->
 
 
 def read_window_tokens(attention: Attention) -> float:
-    """Cached tokens that one query reads at most: the window, or the tokens a sparse index picks; inf for all."""
+    """Cached tokens that one query reads at most: the window, or the tokens a sparse index picks; inf for all.
+
+    Equation: docs/model.md, eq. (6). Source: the model's configuration.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> read_window_tokens(worked_key.model().layer_groups[0].attention)
+    inf
+    """
     if attention.kind is AttentionKind.SPARSE_LATENT and attention.index_top_k:
         return float(attention.index_top_k)
     return float(attention.window_tokens or inf)
@@ -95,6 +132,11 @@ def attended_pairs(tokens: Any, window_tokens: Any) -> Any:
     """Query-key pairs of causal attention over the first `tokens` positions, the k-th seeing min(k, window).
 
     `S(n) = n·m − m²/2`, `m = min(n, window)`; positions p to l take `S(l) − S(p)`.
+
+    Unit: pairs of tokens. Equation: docs/model.md, eq. (7). Source: definition.
+
+    >>> float(attended_pairs(1000.0, float("inf"))), float(attended_pairs(1000.0, 100.0))
+    (500000.0, 95000.0)
     """
     near = np.minimum(tokens, window_tokens)
     return tokens * near - near * near / 2.0

@@ -48,6 +48,12 @@ def sixteen_bit_peak(gpu: Gpu) -> float:
 
     Raises:
         MissingFigureError: neither is known.
+
+    Equation: docs/model.md, eq. (18). Source: vendors' data sheets, in the catalog.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> sixteen_bit_peak(worked_key.H100) / 1e12
+    989.0
     """
     for name in ("bf16", "fp16"):
         if gpu.peak_flops_per_s.get(name):
@@ -118,6 +124,11 @@ def cache_bytes_per_element(name: str) -> float:
 
     Raises:
         InvalidInputError: unknown format.
+
+    Equation: docs/model.md, eq. (18). Source: the formats' standards.
+
+    >>> cache_bytes_per_element("bf16"), cache_bytes_per_element("fp8")
+    (2.0, 1.0)
     """
     return float(kv_element_bytes(name))
 
@@ -188,6 +199,8 @@ def link_row(gpu: Gpu, gpus: int, constants: KernelConstants) -> Link:
 
     Raises:
         MissingFigureError: the link is not one of the tables'.
+
+    Equation: docs/model.md, eq. (19). Source: constants of docs/constants.md.
     """
     name, scale, exact = _link_name(gpu, constants)
     published = gpu.link_bytes_per_s_per_direction

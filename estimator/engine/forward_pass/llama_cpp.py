@@ -38,7 +38,16 @@ class LlamaCpp:
 
 
 def read_bytes(architecture: Architecture, precision: Precision, gpu: Gpu) -> float:
-    """Weight bytes of one token: active parameters without the input embedding, the head in its own file type."""
+    """Weight bytes of one token: active parameters without the input embedding, the head in its own file type.
+
+    Equation: docs/model.md, eq. (25). Source: llama.cpp keeps the input embedding on the host and the head of small
+    file types in q6_k.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> from estimator.engine.specs import Precision
+    >>> round(read_bytes(worked_key.model(), Precision(), worked_key.H100) / 1e9, 2)
+    15.01
+    """
     counts = active_parameters(architecture)
     fmt = weight_format(precision.weights, gpu)
     head_bytes = fmt.bytes_per_weight if fmt.bytes_per_weight >= 1.0 else HEAD_BITS / 8
@@ -123,7 +132,17 @@ def _prefill_flops_per_s(gpu: Gpu, constants: LlamaCppConstants, *, wide: bool) 
 
 
 def llama_cpp_step_s(folded: LlamaCpp, context_tokens: Any) -> Any:
-    """Seconds of one token: layers, weights at the reached bandwidth, cache, hops between GPUs."""
+    """Seconds of one token: layers, weights at the reached bandwidth, cache, hops between GPUs.
+
+    Equation: docs/model.md, eq. (26). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> from estimator.engine.specs import Precision
+    >>> precision = Precision(weights="q4_k_m")
+    >>> key = (worked_key.model(), worked_key.layout(), worked_key.H100, precision, worked_key.llama_cpp_constants())
+    >>> round(float(llama_cpp_step_s(fold_llama_cpp(*key), 1000.0)) * 1e3, 2)
+    6.48
+    """
     total = folded.decode_fixed_s + folded.weights_s
     for window, read in zip(folded.windows, folded.cache_read_s, strict=True):
         total = total + read * np.minimum(context_tokens, window)
@@ -131,7 +150,17 @@ def llama_cpp_step_s(folded: LlamaCpp, context_tokens: Any) -> Any:
 
 
 def llama_cpp_prefill_s(folded: LlamaCpp, tokens: Any) -> Any:
-    """Seconds of a prompt; n GPUs work as a pipeline of micro-batches, `(m·n / (m + n − 1))^0.8` times as fast."""
+    """Seconds of a prompt; n GPUs work as a pipeline of micro-batches, `(m·n / (m + n − 1))^0.8` times as fast.
+
+    Equation: docs/model.md, eq. (27). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> from estimator.engine.specs import Precision
+    >>> precision = Precision(weights="q4_k_m")
+    >>> key = (worked_key.model(), worked_key.layout(), worked_key.H100, precision, worked_key.llama_cpp_constants())
+    >>> round(float(llama_cpp_prefill_s(fold_llama_cpp(*key), 512.0)) * 1e3, 1)
+    51.3
+    """
     work = folded.prefill_token_s * tokens + folded.prefill_square_s * tokens**2
     pieces = np.maximum(tokens / folded.micro_batch_tokens, 1.0)
     gain = (pieces * folded.gpus / (pieces + folded.gpus - 1.0)) ** folded.split_exponent

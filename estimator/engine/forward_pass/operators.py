@@ -80,6 +80,8 @@ def fold(
         MissingFigureError: no measured kernels or link stand for this GPU, so that only a ceiling can be given.
 
     Source: docs/model.md, one forward pass.
+
+    Equation: docs/model.md, eq. (16).
     """
     return _Folder(layout, gpu, serving, constants or shipped()).fold(max_batched_tokens)
 
@@ -271,7 +273,14 @@ def _fill(width: float, row: KernelRow) -> float:
 
 
 def decode_linear_s(folded: Folded, context_tokens: Any) -> Any:
-    """Seconds of a decode pass per sequence of a rank: cache reads at this context, elementwise work, links, state."""
+    """Seconds of a decode pass per sequence of a rank: cache reads at this context, elementwise work, links, state.
+
+    Equation: docs/model.md, eq. (20). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> round(float(decode_linear_s(worked_key.folded(), 1000.0)) * 1e6, 1)
+    47.7
+    """
     linear = folded.decode_token_s
     for window, read in zip(folded.windows, folded.cache_read_s, strict=True):
         linear = linear + read * np.minimum(context_tokens, window)
@@ -283,6 +292,13 @@ def decode_pass_s(folded: Folded, tokens: Any, linear_s: Any) -> Any:
 
     `fixed + n·linear + Σ sqrt(read² + (product·n)²)` over matrix products, head and touched experts; `linear_s` is
     `decode_linear_s` at the context.
+
+    Equation: docs/model.md, eq. (21). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> folded = worked_key.folded()
+    >>> round(float(decode_pass_s(folded, 8.0, decode_linear_s(folded, 1000.0))) * 1e3, 2)
+    6.47
     """
     own = tokens / folded.attention_dp
     square = own * own
@@ -296,6 +312,12 @@ def prefill_attention_s(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.
     """Seconds of attention of one prompt of `new_tokens` behind `cached_tokens`: each new token over the mean context.
 
     `4·(l + 400)·min(cached + l/2, window)·width / (share·peak)`: short prompts reach less of the peak, `l / (l + 400)`.
+
+    Equation: docs/model.md, eq. (22). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> round(float(prefill_attention_s(worked_key.folded(), 2000.0)) * 1e3, 2)
+    1.69
     """
     middle = cached_tokens + 0.5 * new_tokens
     attention: Any = 0.0
@@ -308,6 +330,14 @@ def prefill_body_s(folded: Folded, prompts: Any, new_tokens: Any, attention_s: A
     """Seconds of one prefill of `prompts` prompts whose attention takes `attention_s` each.
 
     Without the head and without the host's launch floor.
+
+    Equation: docs/model.md, eq. (23). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> folded = worked_key.folded()
+    >>> attention_s = prefill_attention_s(folded, 2000.0)
+    >>> round(float(prefill_body_s(folded, 1.0, 2000.0, attention_s)) * 1e3, 1)
+    41.9
     """
     tokens = prompts * new_tokens
     square = tokens * tokens
@@ -318,7 +348,14 @@ def prefill_body_s(folded: Folded, prompts: Any, new_tokens: Any, attention_s: A
 
 
 def prefill_head_s(folded: Folded, prompts: Any) -> Any:
-    """Seconds of the head over the last position of each prompt."""
+    """Seconds of the head over the last position of each prompt.
+
+    Equation: docs/model.md, eq. (24). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> round(float(prefill_head_s(worked_key.folded(), 1.0)) * 1e6)
+    360
+    """
     return folded.head_fixed_s + np.sqrt(folded.head_memory_s2 + folded.head_token_s2 * prompts * prompts)
 
 
@@ -334,6 +371,8 @@ def step_parts_s(folded: Folded, sequences: Any, linear_s: Any) -> tuple[Any, di
     """Seconds of one decode step of a micro-batch, its parts by what they wait for, and the cache reads among them.
 
     A kernel counts wholly to memory or to compute, whichever is longer; the parts add up to the step.
+
+    Equation: docs/model.md, eq. (21).
     """
     own = sequences / folded.attention_dp
     square = own * own

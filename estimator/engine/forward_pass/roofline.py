@@ -29,17 +29,37 @@ def roofline(*, memory_s: Any, compute_s: Any, compute_efficiency: Any = 1.0) ->
         memory_s: bytes / bandwidth.
         compute_s: FLOPs / dense peak.
         compute_efficiency: share of the dense peak in (0, 1]; 1 for the ceiling.
+
+    Equation: docs/model.md, eq. (9). Source: Williams, Waterman and Patterson 2009, doi 10.1145/1498765.1498785.
+
+    >>> float(roofline(memory_s=2.0, compute_s=1.0))
+    2.0
+    >>> float(roofline(memory_s=2.0, compute_s=1.0, compute_efficiency=0.4))
+    2.5
     """
     return np.maximum(memory_s, compute_s / compute_efficiency)
 
 
 def added(*, memory_s: Any, compute_s: Any) -> Any:
-    """Seconds of a step that first transfers and then computes: the sum, the other end of no overlap at all."""
+    """Seconds of a step that first transfers and then computes: the sum, the other end of no overlap at all.
+
+    Equation: docs/model.md, eq. (10). Source: definition.
+
+    >>> added(memory_s=2.0, compute_s=1.0)
+    3.0
+    """
     return memory_s + compute_s
 
 
 def ridge_flops_per_byte(*, peak_flops_per_s: float, bandwidth_bytes_per_s: float) -> float:
-    """Arithmetic intensity above which the peak, not the bandwidth, limits."""
+    """Arithmetic intensity above which the peak, not the bandwidth, limits.
+
+    Unit: FLOP/byte. Equation: docs/model.md, eq. (11). Source: Williams, Waterman and Patterson 2009, doi
+    10.1145/1498765.1498785.
+
+    >>> round(ridge_flops_per_byte(peak_flops_per_s=989e12, bandwidth_bytes_per_s=3.35e12))
+    295
+    """
     return peak_flops_per_s / bandwidth_bytes_per_s
 
 
@@ -49,6 +69,12 @@ def expert_coverage(log_miss: Any, tokens: Any) -> Any:
     Args:
         log_miss: log(1 − k/E), see `log_miss`.
         tokens: tokens of the step, over all ranks.
+
+    Equation: docs/model.md, eq. (12). Source: independent draws of k from E experts.
+
+    >>> from math import log
+    >>> [round(float(expert_coverage(log(1 - 2 / 8), tokens)), 3) for tokens in (1, 8, 16)]
+    [0.25, 0.9, 0.99]
     """
     return -np.expm1(tokens * log_miss)
 
@@ -90,7 +116,10 @@ class StepFloor:
 
 
 def step_floor(floor: Floor, tokens: Any, context_tokens: Any) -> StepFloor:
-    """What one decode step of `tokens` sequences reads (weights, touched experts, cache, state) and multiplies."""
+    """What one decode step of `tokens` sequences reads (weights, touched experts, cache, state) and multiplies.
+
+    Equation: docs/model.md, eq. (13).
+    """
     own = tokens / floor.attention_dp
     memory, compute = floor.state_s, floor.token_s + floor.head_s
     slots = zip(floor.windows, floor.read_s, floor.decode_attention_s, strict=True)
@@ -112,6 +141,12 @@ def floor_step_s(floor: Floor, tokens: Any, context_tokens: Any, compute_efficie
         tokens: sequences in the step, over all attention-data ranks.
         context_tokens: cached tokens of each.
         compute_efficiency: 1 for the ceiling, the profile's share for `ideal`.
+
+    Equation: docs/model.md, eq. (13). Source: the roofline over the bytes and FLOPs of a rank.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> round(float(floor_step_s(worked_key.floor(), 1.0, 8000.0)) * 1e3, 2)
+    4.79
     """
     return step_floor(floor, tokens, context_tokens).time_s(compute_efficiency)
 
@@ -121,6 +156,12 @@ def floor_prefill_compute_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 
 
     Attention multiplies the pairs of the new positions (`flops.attended_pairs`). `ranks` attention-data ranks work on
     a prompt each, so that in a stream of prompts one takes that share of what is not the experts'.
+
+    Equation: docs/model.md, eq. (14). Source: the roofline over the FLOPs of a rank.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> round(float(floor_prefill_compute_s(worked_key.floor(), 2000.0)) * 1e3, 1)
+    29.3
     """
     total = new_tokens * floor.token_s + floor.head_s
     end = new_tokens + cached_tokens
@@ -132,7 +173,14 @@ def floor_prefill_compute_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 
 
 
 def floor_prefill_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0, compute_efficiency: Any = 1.0) -> Any:
-    """Seconds of one prompt of `new_tokens` behind `cached_tokens`: `max(bytes / BW, FLOPs / (efficiency · peak))`."""
+    """Seconds of one prompt of `new_tokens` behind `cached_tokens`: `max(bytes / BW, FLOPs / (efficiency · peak))`.
+
+    Equation: docs/model.md, eq. (9). Source: the roofline over the bytes and FLOPs of a rank.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> round(float(floor_prefill_s(worked_key.floor(), 2000.0)) * 1e3, 1)
+    29.3
+    """
     return roofline(
         memory_s=floor_prefill_memory_s(floor, new_tokens, cached_tokens),
         compute_s=floor_prefill_compute_s(floor, new_tokens, cached_tokens),
@@ -141,7 +189,14 @@ def floor_prefill_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0, com
 
 
 def floor_prefill_memory_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0.0) -> Any:
-    """Seconds to read the weights, the experts that the prompt touches, and the cache of its prefix."""
+    """Seconds to read the weights, the experts that the prompt touches, and the cache of its prefix.
+
+    Equation: docs/model.md, eq. (15). Source: the roofline over the bytes of a rank.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> round(float(floor_prefill_memory_s(worked_key.floor(), 2000.0)) * 1e3, 2)
+    4.48
+    """
     memory = floor.weights_s
     for experts, miss in zip(floor.experts_s, floor.log_miss, strict=True):
         memory = memory + experts * expert_coverage(miss, new_tokens)
@@ -182,7 +237,15 @@ def _expert_slots(experts: tuple[ExpertGroup, ...], bandwidth: float) -> dict[st
 
 
 def log_miss(group: ExpertGroup) -> float:
-    """log(1 − k/E): how the share of untouched experts falls with each token."""
+    """log(1 − k/E): how the share of untouched experts falls with each token.
+
+    Without unit: the log of a share of experts. Equation: docs/model.md, eq. (12). Source: independent draws of k
+    from E experts.
+
+    >>> from types import SimpleNamespace
+    >>> round(log_miss(SimpleNamespace(per_token=2, experts=8)), 4)
+    -0.2877
+    """
     share = group.per_token / group.experts
     return log1p(-share) if share < 1 else _LOG_OF_NOTHING
 
@@ -226,6 +289,8 @@ def ideal_floor(
 
     `W = all non-expert parameters · bytes`, `2·N_active` FLOPs a token at the peak of the weight format, attention at
     `4·L·d_attn` FLOPs; tensor and pipeline parallel divide, without collectives.
+
+    Equation: docs/model.md, eq. (9).
     """
     counts = active_parameters(architecture)
     fmt = weight_format(precision.weights, gpu, activations=precision.activations)

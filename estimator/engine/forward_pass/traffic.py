@@ -109,7 +109,13 @@ def without_uniform_window(layout: RankLayout) -> RankLayout:
 
 
 def harmonic(a: float, b: float) -> float:
-    """Harmonic mean of two matrix sides, 2ab/(a+b)."""
+    """Harmonic mean of two matrix sides, 2ab/(a+b).
+
+    Unit: elements, as the sides. Equation: docs/model.md, eq. (17). Source: definition.
+
+    >>> harmonic(2.0, 6.0)
+    3.0
+    """
     return 2.0 * a * b / (a + b) if a > 0 and b > 0 else 0.0
 
 

@@ -107,6 +107,13 @@ def poisson_hit_probability(rate_per_s: Any, ttl_s: Any, *, refresh_on_hit: bool
         shards: Caches that do not share entries, ≥ 1.
 
     Source: exponential gaps and renewal theory; agrees with a simulation of 10^6 arrivals within 0.002 (tests).
+
+    Equation: docs/model.md, eq. (57).
+
+    >>> round(float(poisson_hit_probability(1 / 300, 300)), 3)
+    0.632
+    >>> float(poisson_hit_probability(1 / 300, 300, refresh_on_hit=False))
+    0.5
     """
     load = np.asarray(rate_per_s, dtype=np.float64) * np.asarray(ttl_s, dtype=np.float64) / np.asarray(shards)
     return np.asarray(-np.expm1(-load) if refresh_on_hit else load / (1 + load))
@@ -116,6 +123,11 @@ def regular_hit_probability(gap_s: float, ttl_s: float, *, refresh_on_hit: bool 
     """Share of hits when requests come every `gap_s` seconds: an entry must be younger than its life.
 
     Refreshed: 1 when gap < T, else 0. Fixed expiry: k hits follow each write, k = ⌈T / gap⌉ − 1, so k / (k + 1).
+
+    Equation: docs/model.md, eq. (58). Source: definition.
+
+    >>> regular_hit_probability(100, 300), regular_hit_probability(100, 300, refresh_on_hit=False)
+    (1.0, 0.6666666666666666)
     """
     if gap_s >= ttl_s:
         return 0.0
@@ -133,6 +145,11 @@ def recorded_hits(
     Refreshed: a cache holds the prefix when any of the m requests of the last T seconds went to it:
     1 − (1 − 1/n)^m. Fixed expiry: when one of them wrote it there: Σ (1 − hit_j) / n over those m requests, at most
     one of which can be a live write. With one cache these are plain yes or no.
+
+    Equation: docs/model.md, eq. (59). Source: definition.
+
+    >>> recorded_hits([0, 100, 500], 300)
+    [0.0, 1.0, 0.0]
     """
     hits: list[float] = []
     writes_before = [0.0]
@@ -150,7 +167,13 @@ def recorded_hits(
 def hit_probability(
     arrivals: Arrivals, ttl_s: float, *, refresh_on_hit: bool = True, shards: int = 1, hit_quality: float = 1.0
 ) -> float:
-    """Long-run share of hits of any kind of arrivals (for recorded ones: over the record, cold start included)."""
+    """Long-run share of hits of any kind of arrivals (for recorded ones: over the record, cold start included).
+
+    Equation: docs/model.md, eq. (60). Source: equations (57) to (59).
+
+    >>> round(hit_probability(Arrivals(kind=ArrivalKind.POISSON, requests_per_hour=12), 300), 3)
+    0.632
+    """
     if arrivals.kind is ArrivalKind.RECORDED:
         hits = recorded_hits(arrivals.times_s, ttl_s, refresh_on_hit=refresh_on_hit, shards=shards)
         return hit_quality * sum(hits) / len(hits)

@@ -55,13 +55,27 @@ class Saving:
 
 
 def cost_without_cache(prices: CachePrices, prompt: Prompt) -> Decimal:
-    """(P + S) · p_in + O · p_out per request, exact."""
+    """(P + S) · p_in + O · p_out per request, exact.
+
+    Equation: docs/model.md, eq. (61). Source: definition.
+
+    >>> from types import SimpleNamespace
+    >>> prices = SimpleNamespace(input=Decimal("0.000004"), output=Decimal("0.00002"))
+    >>> cost_without_cache(prices, Prompt(prefix_tokens=8000, suffix_tokens=300, output_tokens=400))
+    Decimal('0.0412')
+    """
     with localcontext(money.EXACT):
         return money.EXACT.normalize(prompt.prompt_tokens * prices.input + prompt.output_tokens * prices.output)
 
 
 def requests_in(arrivals: Arrivals, horizon_s: float | None) -> float | None:
-    """Requests of a finite horizon (r · horizon, at least 1) or of the record; None in steady state."""
+    """Requests of a finite horizon (r · horizon, at least 1) or of the record; None in steady state.
+
+    Unit: requests. Equation: docs/model.md, eq. (62). Source: definition.
+
+    >>> requests_in(Arrivals(kind=ArrivalKind.POISSON, requests_per_hour=12), 3600.0)
+    12.0
+    """
     if arrivals.kind is ArrivalKind.RECORDED:
         return float(len(arrivals.times_s))
     return None if horizon_s is None else max(arrivals.rate_per_s * horizon_s, 1.0)
@@ -70,7 +84,15 @@ def requests_in(arrivals: Arrivals, horizon_s: float | None) -> float | None:
 def steady_or_finite_hit(
     rules: CacheRules, arrivals: Arrivals, ttl_s: float, *, shards: int = 1, horizon_s: float | None = None
 ) -> float:
-    """Share of hits of a horizon's requests, the first of which is cold; of all in steady state without one."""
+    """Share of hits of a horizon's requests, the first of which is cold; of all in steady state without one.
+
+    Equation: docs/model.md, eq. (63). Source: equations (57) to (60).
+
+    >>> hourly = Arrivals(kind=ArrivalKind.REGULAR, requests_per_hour=12)
+    >>> rules = CacheRules(ttls_s=(600,))
+    >>> steady_or_finite_hit(rules, hourly, 600), steady_or_finite_hit(rules, hourly, 600, horizon_s=3000.0)
+    (1.0, 0.9)
+    """
     hit = hit_probability(
         arrivals, ttl_s, refresh_on_hit=rules.refresh_on_hit, shards=shards, hit_quality=rules.hit_quality
     )

@@ -61,7 +61,13 @@ def capacity(stages: Sequence[RankCache], limits: Limits, *, running_tokens: Any
 
 
 def running_tokens(input_tokens: Any, output_tokens: Any, reserved_share: Any) -> Any:
-    """Tokens for which a running sequence has room in the cache, `input + share · output`."""
+    """Tokens for which a running sequence has room in the cache, `input + share · output`.
+
+    Equation: docs/model.md, eq. (31). Source: vLLM and TensorRT-LLM schedulers, as the profiles say.
+
+    >>> running_tokens(1000.0, 200.0, 0.5), running_tokens(1000.0, 200.0, 1.0)
+    (1100.0, 1200.0)
+    """
     return input_tokens + reserved_share * output_tokens
 
 
@@ -69,6 +75,12 @@ def admitted_sequences(limits: Capacity, concurrency: Any, mode: WorkloadMode) -
     """Sequences inside the engine: the load asked for, the cache and the engine's limit, whichever is least.
 
     Offline fills what the cache admits. Source: docs/model.md, closed loop.
+
+    Equation: docs/model.md, eq. (32).
+
+    >>> room = Capacity(cache_sequences=50.0, engine_sequences=256.0, full_length_sequences=40.0)
+    >>> float(admitted_sequences(room, 64.0, WorkloadMode.CLOSED_LOOP))
+    50.0
     """
     wanted = limits.cache_sequences if mode is WorkloadMode.OFFLINE else concurrency
     return np.minimum(wanted, limits.running_sequences)

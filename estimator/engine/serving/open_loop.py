@@ -109,6 +109,8 @@ def open_state(pace: Pace, load: Load, places: Any, requests_per_s: Any, variati
     their passes, and near full places for a free one.
 
     Source: docs/model.md, open loop; `queueing`.
+
+    Equation: docs/model.md, eq. (44).
     """
     rate = np.asarray(requests_per_s, dtype=np.float64)
     step, tpot, ext = pace.at(places)

@@ -35,6 +35,11 @@ def wait_in_services(load: Any, variation: Any) -> Floats:
         Array of the broadcast shape plus one axis of five.
 
     Source: simulation of Lindley's recursion, `queue_table`; beyond 95 % load the last row grows with 1 / (1 − load).
+
+    Unit: services, multiples of the service seconds. Equation: docs/model.md, eq. (45).
+
+    >>> wait_in_services(0.5, 1.0)[0].item()  # M/D/1: load / (2 · (1 − load)) = 0.5
+    0.50028
     """
     rho, cv = np.broadcast_arrays(np.asarray(load, dtype=np.float64), np.asarray(variation, dtype=np.float64))
     inside = np.clip(rho, 0.0, _LOADS[-1])
@@ -69,6 +74,12 @@ def slot_wait_s(*, load: Any, servers: Any, service_s: Any, variation: Any) -> F
 
     Mean `cv²/2 · load^(√(2(c+1)) − 1) / (c·(1 − load)) · service` (Sakasegawa 1977, equal service times); those who
     wait, a share `load^(√(2(c+1)) − 1)`, wait exponentially long.
+
+    Equation: docs/model.md, eq. (46). Source: Sakasegawa 1977, doi 10.1007/BF02532766.
+
+    >>> waits = slot_wait_s(load=0.9, servers=10.0, service_s=5.0, variation=1.0)
+    >>> round(float(waits[0]), 2)
+    1.69
     """
     places = np.maximum(np.asarray(servers, dtype=np.float64), 1.0)
     rho = np.clip(np.asarray(load, dtype=np.float64), 0.0, SCHEDULING.open_loop_load_limit)
@@ -86,6 +97,11 @@ def share_within(target_s: Any, waits_s: Any, base_s: Any) -> Floats:
     """Share of requests whose `base + wait` meets a target, from the percentiles of the wait (last axis of five).
 
     Linear between the tabulated percentiles; beyond the 99th the tail falls as between the 95th and the 99th.
+
+    Equation: docs/model.md, eq. (47). Source: interpolation of the percentiles.
+
+    >>> round(float(share_within(1.0, [0.2, 0.1, 0.5, 0.8, 1.6], 0.4)), 3)  # 0.6 s of room: between P90 and P95
+    0.917
     """
     room = np.asarray(target_s) - np.asarray(base_s)
     points = np.asarray(waits_s)[..., 1:]

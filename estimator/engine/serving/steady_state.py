@@ -72,12 +72,24 @@ class Steady:
 
 
 def context_tokens(input_tokens: Any, output_tokens: Any) -> Any:
-    """Mean cache length of a running sequence, `input + output / 2`."""
+    """Mean cache length of a running sequence, `input + output / 2`.
+
+    Equation: docs/model.md, eq. (29). Source: definition.
+
+    >>> context_tokens(1000.0, 200.0)
+    1100.0
+    """
     return input_tokens + SCHEDULING.mean_share_of_output * output_tokens
 
 
 def prefix_tokens(input_tokens: Any, hit_rate: Any, block_tokens: int = 16) -> Any:
-    """Prompt tokens that a prefix cache spares: the hit share in whole blocks, at least one token left to compute."""
+    """Prompt tokens that a prefix cache spares: the hit share in whole blocks, at least one token left to compute.
+
+    Equation: docs/model.md, eq. (30). Source: prefix caches of engines hold whole blocks.
+
+    >>> float(prefix_tokens(1000.0, 0.5)), float(prefix_tokens(1000.0, 1.0))
+    (496.0, 992.0)
+    """
     blocks = np.floor(np.asarray(input_tokens) * hit_rate / block_tokens + 1e-9)
     return np.minimum(blocks, np.floor((np.asarray(input_tokens) - 1.0) / block_tokens)) * block_tokens
 
@@ -86,6 +98,8 @@ def prefill_times(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> 
     """Times of a prefill alone and packed into one step of `batched_tokens`, with the host's floor and without.
 
     `sqrt(pass² + floor²) + head + step`; what a prefill takes from decode counts the lower floor of a busy host.
+
+    Equation: docs/model.md, eq. (36).
     """
     prompts = np.maximum(np.floor(folded.batched_tokens / np.maximum(new_tokens, 1.0)), 1.0)
     attention = prefill_attention_s(folded, new_tokens, cached_tokens)
@@ -110,6 +124,14 @@ def batch_prefill_s(folded: Folded, load: Load, prefill: Prefill, sequences: Any
     """Seconds to prefill the prompts of a batch that starts together: one pass of them all where it takes them.
 
     A batch of one takes what a prompt alone does; beyond `packed_prompts` passes are full.
+
+    Equation: docs/model.md, eq. (41). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> folded = worked_key.folded()
+    >>> load = Load(input_tokens=2000.0, output_tokens=100.0, concurrency=8.0, context_tokens=2050.0)
+    >>> round(float(batch_prefill_s(folded, load, prefill_times(folded, 2000.0), 8.0)), 3)
+    0.329
     """
     together = np.clip(sequences, 1.0, prefill.packed_prompts)
     new = load.input_tokens - load.cached_tokens
@@ -119,22 +141,46 @@ def batch_prefill_s(folded: Folded, load: Load, prefill: Prefill, sequences: Any
 
 
 def micro_batch(sequences: Any, pipeline: Any) -> Any:
-    """Sequences of one micro-batch: a batch is cut into as many as there are pipeline stages, never below one."""
+    """Sequences of one micro-batch: a batch is cut into as many as there are pipeline stages, never below one.
+
+    Equation: docs/model.md, eq. (33). Source: definition.
+
+    >>> float(micro_batch(64.0, 4.0)), float(micro_batch(2.0, 4.0))
+    (16.0, 1.0)
+    """
     return sequences / np.minimum(pipeline, np.maximum(sequences, 1.0))
 
 
 def has_gaps(output_tokens: Any) -> Any:
-    """Whether an answer has a second token: without one TPOT, (e2e − ttft) / (n − 1), is nothing over nothing."""
+    """Whether an answer has a second token: without one TPOT, (e2e − ttft) / (n − 1), is nothing over nothing.
+
+    Equation: docs/model.md, eq. (34). Source: definition.
+
+    >>> bool(has_gaps(1.0)), bool(has_gaps(2.0))
+    (False, True)
+    """
     return np.asarray(output_tokens, dtype=np.float64) > 1.0
 
 
 def answer_time_s(ttft_s: Any, tpot_s: Any, output_tokens: Any) -> Any:
-    """Seconds to the last of n tokens, `ttft + (n − 1)·tpot`: the first token is in the TTFT."""
+    """Seconds to the last of n tokens, `ttft + (n − 1)·tpot`: the first token is in the TTFT.
+
+    Equation: docs/model.md, eq. (34). Source: definition.
+
+    >>> answer_time_s(0.5, 0.02, 101.0)
+    2.5
+    """
     return ttft_s + (output_tokens - 1.0) * tpot_s
 
 
 def turns_of(concurrency: Any, admitted: Any) -> Any:
-    """Turns in which a batch is served where the cache admits fewer than ask, at least one."""
+    """Turns in which a batch is served where the cache admits fewer than ask, at least one.
+
+    Equation: docs/model.md, eq. (35). Source: definition.
+
+    >>> float(turns_of(128.0, 64.0)), float(turns_of(8.0, 64.0))
+    (2.0, 1.0)
+    """
     return np.maximum(concurrency / np.maximum(admitted, 1e-9), 1.0)
 
 
@@ -145,6 +191,13 @@ def unhidden_prefill_s(prefill: Prefill, decoding: Any, step: Any, output_tokens
     `(output − 1) / decoding` steps beside it, and nothing to hide behind where answers have one token: while each of
     the sequences is prefilled once there are `output − 1` steps. Source: docs/model.md, prefill
     beside decode.
+
+    Equation: docs/model.md, eq. (37).
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> prefill = prefill_times(worked_key.folded(), 2000.0)
+    >>> round(float(unhidden_prefill_s(prefill, 8.0, 0.01, 200.0)) * 1e3, 1)  # 43.8 ms less half a step of 10 ms
+    38.8
     """
     packing = np.minimum(np.maximum(decoding / SCHEDULING.decoding_sequences_per_prompt, 1.0), prefill.packed_prompts)
     stolen = np.where(packing > 1.0, prefill.steal_packed_s, prefill.steal_one_s)
@@ -161,6 +214,11 @@ def shortest_cycle_s(admitted: Any, unhidden: Any, step: Any, output_tokens: Any
     """Seconds in which a replica serves each of `admitted` sequences once: their prompts and `output − 1` steps.
 
     By Little's law no mean answer time in a closed loop is shorter.
+
+    Equation: docs/model.md, eq. (40). Source: Little 1961, doi 10.1287/opre.9.3.383.
+
+    >>> round(shortest_cycle_s(8.0, 0.05, 0.01, 100.0, 1.0), 2)
+    1.39
     """
     return admitted * unhidden / pipeline + (output_tokens - 1.0) * step
 
@@ -170,6 +228,13 @@ def step_s(folded: Folded, sequences: Any, linear_s: Any) -> Any:
 
     With pipeline stages the batch runs as micro-batches; one full round is the pass of a micro-batch. `linear_s` is
     `decode_linear_s` at the context.
+
+    Equation: docs/model.md, eq. (21). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> folded = worked_key.folded()
+    >>> round(float(step_s(folded, 8.0, decode_linear_s(folded, 1000.0))) * 1e3, 2)
+    6.99
     """
     micro = micro_batch(sequences, folded.pipeline)
     return decode_pass_s(folded, micro, linear_s) + folded.step_s + folded.per_sequence_s * micro
@@ -189,6 +254,8 @@ def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadM
         mode: closed_loop, open_loop, single_stream (online), offline, static_batch, decode_step.
 
     Source: docs/model.md, closed loop.
+
+    Equation: docs/model.md, eq. (38) and eq. (39).
     """
     admitted = admitted_sequences(capacity, load.concurrency, mode)
     prefill = prefill_times(folded, load.input_tokens - load.cached_tokens, load.cached_tokens)
@@ -268,7 +335,17 @@ def _balance(
 
 
 def offline_tokens_per_s(folded: Folded, state: Steady) -> Any:
-    """Output tokens per second with the cache full, `B / TPOT`, less the bubble of pipeline stages."""
+    """Output tokens per second with the cache full, `B / TPOT`, less the bubble of pipeline stages.
+
+    Equation: docs/model.md, eq. (42). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> room = Capacity(cache_sequences=64.0, engine_sequences=256.0, full_length_sequences=64.0)
+    >>> load = Load(input_tokens=2000.0, output_tokens=200.0, concurrency=64.0, context_tokens=2100.0)
+    >>> folded = worked_key.folded()
+    >>> round(float(offline_tokens_per_s(folded, steady_state(folded, load, room, WorkloadMode.OFFLINE))))
+    2491
+    """
     return state.admitted / state.tpot_s / folded.pipeline_bubble
 
 
@@ -276,6 +353,16 @@ def static_tokens_per_s(folded: Folded, load: Load, state: Steady) -> Any:
     """Output tokens per second of a batch that starts and ends together, in as many turns as the cache needs.
 
     `C·output / (max(C/B, 1) · (ttft0 + prefill(B) + (output − 1)·step(B)))`.
+
+    Equation: docs/model.md, eq. (43). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> room = Capacity(cache_sequences=64.0, engine_sequences=256.0, full_length_sequences=64.0)
+    >>> load = Load(input_tokens=2000.0, output_tokens=200.0, concurrency=8.0, context_tokens=2100.0)
+    >>> folded = worked_key.folded()
+    >>> state = steady_state(folded, load, room, WorkloadMode.STATIC_BATCH)
+    >>> round(float(static_tokens_per_s(folded, load, state)))
+    890
     """
     prefill = batch_prefill_s(folded, load, state.prefill, state.admitted)
     turn = answer_time_s(folded.ttft0_s + prefill, state.step_s, load.output_tokens)

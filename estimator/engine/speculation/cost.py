@@ -34,6 +34,14 @@ def verify_step_s(folded: Folded, sequences: Any, drafted: float, context_tokens
         sequences: sequences of the replica.
         drafted: drafted tokens of each.
         context_tokens: cached tokens of each.
+
+    Equation: docs/model.md, eq. (50). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> folded = worked_key.folded()
+    >>> plain_s = verify_step_s(folded, 8.0, 0.0, 1000.0)
+    >>> round(float(verify_step_s(folded, 8.0, 3.0, 1000.0) / plain_s), 3)
+    1.021
     """
     micro = micro_batch(sequences, folded.pipeline)
     tokens = micro * (drafted + 1.0)
@@ -55,7 +63,23 @@ def _verify_floor_s(floor: Floor, sequences: Any, drafted: float, context_tokens
 
 
 def plain_step_s(prepared: PreparedKey, sequences: Any, context_tokens: Any) -> Any:
-    """Seconds of a decode step of a key whatever its kind; the ceiling's where nothing else is known."""
+    """Seconds of a decode step of a key whatever its kind; the ceiling's where nothing else is known.
+
+    Equation: docs/model.md, eq. (50). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> from estimator.engine.specs import EngineProfile, IdealConstants, Parallelism, Precision
+    >>> from estimator.engine.speed.prepared import Key, prepare
+    >>> key = Key(
+    ...     architecture=worked_key.model(),
+    ...     gpu=worked_key.H100,
+    ...     engine=EngineProfile(slug="ideal", engine="ideal", kind="ideal", ideal=IdealConstants()),
+    ...     precision=Precision(),
+    ...     parallelism=Parallelism(),
+    ... )
+    >>> round(float(plain_step_s(prepare(key), 1.0, 8000.0)) * 1e3, 2)
+    5.11
+    """
     if prepared.serving is not None:
         return verify_step_s(prepared.serving, sequences, 0.0, context_tokens)
     share = prepared.key.engine.ideal.decode_compute_efficiency if prepared.key.engine.ideal else 1.0
@@ -85,6 +109,8 @@ def speculate(
         draft_tokens: tokens drafted a pass.
         draft_cost_ratio: time of one drafted token over a plain step; None where `draft` gives it.
         draft: the drafting model on the same GPUs.
+
+    Equation: docs/model.md, eq. (49). Source: Leviathan et al. 2023, arXiv 2211.17192.
     """
     plain = plain_step_s(target, sequences, context_tokens)
     if target.serving is not None:
@@ -111,6 +137,12 @@ def speculate(
 
 
 def reversal_sequences(sequences: Any, speedup: Any) -> int | None:
-    """The smallest number of sequences, of those tried in rising order, at which speculation slows down."""
+    """The smallest number of sequences, of those tried in rising order, at which speculation slows down.
+
+    Equation: docs/model.md, eq. (49). Source: Leviathan et al. 2023, theorem 3.8.
+
+    >>> reversal_sequences([1, 8, 64, 256], [1.8, 1.4, 0.9, 0.7])
+    64
+    """
     slower = np.flatnonzero(np.asarray(speedup) < 1.0)
     return int(np.asarray(sequences)[slower[0]]) if len(slower) else None

@@ -18,6 +18,11 @@ def tokens_per_pass(*, acceptance_rate: Any, draft_tokens: Any) -> Any:
         InvalidInputError: out of range.
 
     Source: Leviathan et al. 2023, arXiv 2211.17192, equation 1.
+
+    Equation: docs/model.md, eq. (48).
+
+    >>> float(tokens_per_pass(acceptance_rate=0.5, draft_tokens=3))
+    1.875
     """
     a = np.asarray(acceptance_rate, dtype=np.float64)
     k = np.asarray(draft_tokens, dtype=np.float64)
@@ -36,6 +41,11 @@ def speed_up(*, acceptance_rate: Any, draft_tokens: Any, draft_cost_ratio: Any, 
     token `c` of one. `verify` is 1 while the step is bound by memory; it grows with batch times k once it computes.
 
     Source: Leviathan et al. 2023, theorem 3.8, with the verification cost added.
+
+    Without unit: a ratio of tokens/s. Equation: docs/model.md, eq. (49).
+
+    >>> float(speed_up(acceptance_rate=0.5, draft_tokens=3, draft_cost_ratio=0.1)).__round__(3)
+    1.442
     """
     gained = tokens_per_pass(acceptance_rate=acceptance_rate, draft_tokens=draft_tokens)
     return gained / (verify_cost_ratio + np.asarray(draft_tokens) * np.asarray(draft_cost_ratio))
@@ -46,6 +56,12 @@ def implied_acceptance_rate(*, accepted_length: float, draft_tokens: int) -> flo
 
     Raises:
         InvalidInputError: the length is outside [1, draft_tokens + 1].
+
+    Without unit: a share of drafted tokens. Equation: docs/model.md, eq. (48). Source: Leviathan et al. 2023, arXiv
+    2211.17192, equation 1.
+
+    >>> round(implied_acceptance_rate(accepted_length=1.875, draft_tokens=3), 6)
+    0.5
     """
     if not 1.0 <= accepted_length <= draft_tokens + 1.0:
         raise InvalidInputError("accepted_length must lie in [1, draft_tokens + 1]", field="accepted_length")
