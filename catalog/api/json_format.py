@@ -13,17 +13,18 @@ from rest_framework.renderers import BaseRenderer
 
 from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, pointer
 from catalog.api.strict_json import UnacceptableJsonError, read_strictly
+from catalog.config_text import spelled_out
 
 
 def read_json(body: bytes) -> Any:
-    """The value of a JSON body, read strictly (`catalog.api.strict_json`).
+    """The value of a JSON body, read strictly (`catalog.api.strict_json`); a config in it may hold NaN and Infinity.
 
     Raises:
         MalformedBody: it is no JSON.
         InvalidRequest: it holds NUL, or a key twice.
     """
     try:
-        return read_strictly(body)
+        return read_strictly(spelled_out(body))
     except UnacceptableJsonError as error:
         errors = [FieldError(code=f.code, detail=f.detail, pointer=pointer(*f.path)) for f in error.faults]
         problem = MalformedBody if errors[0].code == "malformed" else InvalidRequest

@@ -10,6 +10,7 @@ import orjson
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
+from catalog.config_text import spelled_out
 from catalog.models import Checkpoint, LanguageModel
 from catalog.reading import ReadModel, read_model
 from catalog.revisions import catalog_write
@@ -46,7 +47,7 @@ def parse_config(text: str | bytes) -> dict[str, Any]:
             % {"size": len(body), "limit": MAX_CONFIG_BYTES}
         )
     try:
-        config = orjson.loads(body)
+        config = orjson.loads(spelled_out(body, everywhere=True))
     except orjson.JSONDecodeError as broken:
         raise ConfigTextError(
             _("Not valid JSON at line %(line)d, column %(column)d: %(fault)s.")

@@ -5,6 +5,7 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from catalog.api.strict_json import UnacceptableJsonError, read_strictly
+from catalog.config_text import spelled_out
 from estimator.api.faults import issues_of
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, IssueCode, ResolutionError
@@ -17,7 +18,8 @@ def parse_body(
 ) -> Body:
     """The body as its model.
 
-    The strict reader goes first: some of what it refuses, such as 1e999, pydantic lets into free-form parts.
+    The strict reader goes first: some of what it refuses, such as 1e999, pydantic lets into free-form parts. NaN
+    and infinities inside a config.json are read as texts (`catalog.config_text`).
 
     Args:
         model: what the body is read as.
@@ -28,6 +30,7 @@ def parse_body(
     Raises:
         ResolutionError: with code `malformed`, or every fault of the fields.
     """
+    raw = spelled_out(raw)
     try:
         read_strictly(raw)
     except UnacceptableJsonError as error:

@@ -310,14 +310,15 @@ def test_a_pasted_config_is_saved_from_its_preview(admin):
     ("config", "words"),
     [
         ("{'model_type': 'llama'}", "Not valid JSON at line 1, column 2"),
-        ('{"hidden_size": NaN}', "Not valid JSON"),
+        ('{"hidden_size": Infinit}', "Not valid JSON"),
+        ('{"model_type": "llama", "hidden_size": NaN}', "hidden_size"),
         ("[1, 2]", "is an object in braces"),
         ({"model_type": "lama"}, "Nearest known: "),
         ({**LLAMA, "num_hidden_layers": -3}, "num_hidden_layers"),
         ("[" * 100_000, "Not valid JSON"),
         ('{"a": "' + "x" * MAX_CONFIG_BYTES + '"}', "at most 1000000 are read"),
     ],
-    ids=["quotes", "nan", "list", "unknown type", "negative layers", "deep nesting", "too large"],
+    ids=["quotes", "half a word", "nan", "list", "unknown type", "negative layers", "deep nesting", "too large"],
 )
 def test_a_config_that_cannot_be_read_is_refused_in_words(admin, config, words):
     page = paste(admin, config, preview="1")

@@ -1,6 +1,6 @@
 """Architectures that are not read from a file: given by a few figures, or a known one with another cache."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -193,38 +193,68 @@ def override_cache(
     Raises:
         InvalidInputError: `kv_heads` does not divide the query heads.
     """
-    if kv_heads is None and window_tokens is None and latent_rank is None:
-        return architecture
+    latent = None if latent_rank is None else (latent_rank, latent_rope_dim)
+    changed, notes = architecture, []
+    for name, value, change in (
+        ("kv_heads", kv_heads, _with_kv_heads),
+        ("latent_rank", latent, _with_latent),
+        ("window_tokens", window_tokens, _with_window),
+    ):
+        if value is None:
+            continue
+        found = _each_attention(changed, change, value)
+        if found.layer_groups == changed.layer_groups:
+            notes.append(f"override.{name} changes nothing: {_WHY_NOT[name]}")
+        changed = found
+    if changed.layer_groups != architecture.layer_groups:
+        notes.append("cache changed as a what-if; weights and parameters are those of the original model")
+    return replace(changed, warnings=(*architecture.warnings, *notes)) if notes else architecture
+
+
+_WHY_NOT = {
+    "kv_heads": "every layer has as many KV heads, or a cache that does not depend on them",
+    "latent_rank": "every layer has that latent cache already, or no attention",
+    "window_tokens": "no layer with full or windowed attention has another window",
+}
+_GROUPED = (AttentionKind.FULL, AttentionKind.WINDOW, AttentionKind.CHUNK)
+
+
+def _each_attention(
+    architecture: Architecture, change: Callable[[Attention, Any], Attention], value: object
+) -> Architecture:
     groups = tuple(
-        replace(group, attention=_override(group.attention, kv_heads, window_tokens, latent_rank, latent_rope_dim))
-        if group.attention is not None
-        else group
+        group if group.attention is None else replace(group, attention=change(group.attention, value))
         for group in architecture.layer_groups
     )
-    note = "cache changed as a what-if; weights and parameters are those of the original model"
-    return replace(architecture, layer_groups=groups, warnings=(*architecture.warnings, note))
+    return replace(architecture, layer_groups=groups)
 
 
-def _override(
-    attention: Attention, kv_heads: int | None, window_tokens: int | None, latent_rank: int | None, rope_dim: int
-) -> Attention:
-    """One layer's attention with the changes that apply to its kind."""
-    changed = attention
-    if kv_heads is not None and attention.kv_heads:
-        if attention.query_heads % kv_heads:
-            raise InvalidInputError(
-                f"kv_heads must divide the {attention.query_heads} query heads, not {kv_heads}",
-                field="model.override.kv_heads",
-            )
-        changed = replace(changed, kv_heads=kv_heads)
-    if latent_rank is not None:
-        changed = replace(
-            changed,
-            kind=AttentionKind.LATENT,
-            latent_rank=latent_rank,
-            latent_rope_dim=rope_dim,
-            window_tokens=None,
+def _with_kv_heads(attention: Attention, kv_heads: int) -> Attention:
+    """Other KV heads where attention is grouped; a latent cache does not depend on them."""
+    if attention.kind not in _GROUPED or not attention.kv_heads:
+        return attention
+    if attention.query_heads % kv_heads:
+        raise InvalidInputError(
+            f"kv_heads must divide the {attention.query_heads} query heads, not {kv_heads}",
+            field="model.override.kv_heads",
         )
-    if window_tokens is not None and changed.kind in (AttentionKind.FULL, AttentionKind.WINDOW):
-        changed = replace(changed, kind=AttentionKind.WINDOW, window_tokens=window_tokens)
-    return changed
+    return replace(attention, kv_heads=kv_heads)
+
+
+def _with_latent(attention: Attention, latent: tuple[int, int]) -> Attention:
+    """A latent cache in place of keys and values."""
+    rank, rope_dim = latent
+    return replace(
+        attention,
+        kind=AttentionKind.LATENT,
+        latent_rank=rank,
+        latent_rope_dim=rope_dim,
+        window_tokens=None,
+    )
+
+
+def _with_window(attention: Attention, window_tokens: int) -> Attention:
+    """A window where attention is full or has one."""
+    if attention.kind not in (AttentionKind.FULL, AttentionKind.WINDOW):
+        return attention
+    return replace(attention, kind=AttentionKind.WINDOW, window_tokens=window_tokens)

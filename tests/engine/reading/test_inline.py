@@ -6,6 +6,7 @@ from estimator.engine.errors import InvalidInputError
 from estimator.engine.model.cache import kv_cache_summary
 from estimator.engine.model.parameters import parameter_totals
 from estimator.engine.reading.inline import architecture_from_shape, override_cache
+from estimator.engine.reading.reader import read_config
 
 LLAMA_3_8B = {
     "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128, "hidden_size": 4096, "intermediate_size": 14336,
@@ -78,3 +79,27 @@ def test_kv_heads_that_do_not_divide_are_refused() -> None:
 def test_counting_needs_the_dimensions() -> None:
     with pytest.raises(InvalidInputError, match="vocab_size"):
         architecture_from_shape(layers=32, heads=32, hidden_size=4096, intermediate_size=14336)
+
+
+DEEPSEEK = {
+    "model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61, "num_attention_heads": 128,
+    "vocab_size": 129_280, "intermediate_size": 18_432, "moe_intermediate_size": 2048, "kv_lora_rank": 512,
+    "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [{"kv_heads": 8}, {"window_tokens": 4096}], ids=str)
+def test_an_override_that_changes_nothing_says_so(change: dict[str, int]) -> None:
+    latent = read_config(DEEPSEEK)
+    changed = override_cache(latent, **change)
+    assert changed.layer_groups == latent.layer_groups
+    assert [f"override.{next(iter(change))} changes nothing" in note for note in changed.warnings] == [True]
+
+
+def test_of_two_overrides_only_the_one_without_effect_is_told() -> None:
+    original = architecture_from_shape(**LLAMA_3_8B)
+    changed = override_cache(original, kv_heads=8, window_tokens=4096)
+    told = [note for note in changed.warnings if "changes nothing" in note]
+    assert len(told) == 1
+    assert told[0].startswith("override.kv_heads")
+    assert any("what-if" in note for note in changed.warnings)
