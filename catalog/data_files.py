@@ -122,7 +122,7 @@ def _language_model(entry: Mapping[str, Any]) -> Record:
     checkpoints = [_with_dates(checkpoint, ("source_date",)) for checkpoint in values.pop("checkpoints", [])]
     for name in ("config_sha256", "context_window_tokens", "family"):
         values.setdefault(name, None)
-    read = read_model(config)
+    read = read_model(config, name=values["name"])
     values |= {
         "family": values["family"] or read.family,
         "architecture": read.architecture,

@@ -24,18 +24,19 @@ class ReadModel:
     warnings: tuple[str, ...]
 
 
-def read_model(config: Mapping[str, Any], *, generic: bool = False) -> ReadModel:
+def read_model(config: Mapping[str, Any], *, generic: bool = False, name: str = "") -> ReadModel:
     """The model a config.json describes.
 
     Args:
         config: the parsed file; nothing in it is executed.
         generic: read an unknown `model_type` by the common keys, labelled as such, instead of refusing it.
+        name: the model's name; a format that it tells counts where no file states a quantisation.
 
     Raises:
         UnknownArchitectureError: no rules for its `model_type`, with the nearest known ones.
         InvalidInputError: a value is missing or out of range.
     """
-    read = read_config(config, generic=generic)
+    read = read_config(config, generic=generic, name=name)
     totals = parameter_totals(read)
     return ReadModel(
         family=read.family,

@@ -70,7 +70,7 @@ def preview_model(config: Mapping[str, Any], *, name: str, slug: str = "", gener
     Raises:
         EngineError: the reader refuses the config (unknown architecture, bad value).
     """
-    read = read_model(config, generic=generic)
+    read = read_model(config, generic=generic, name=name)
     slug = slug or slug_of(name)
     same = LanguageModel.objects.filter(config_sha256=read.config_sha256).values_list("slug", flat=True)
     return ModelPreview(

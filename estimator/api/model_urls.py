@@ -57,7 +57,7 @@ class ImportView(EstimateView):
             body = parse_body(model_inspect.ImportRequest, raw, current_facts())
         except ResolutionError as error:
             raise problem_of(error.issues) from None
-        figures = inspect_config(body.config, precision=body.precision, generic=body.generic)
+        figures = inspect_config(body.config, precision=body.precision, generic=body.generic, name=body.name)
         try:
             row = import_model(
                 body.config,

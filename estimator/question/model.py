@@ -45,7 +45,11 @@ class ConfigModel(RequestBody):
     config: dict[str, JsonValue] = Field(
         description="The Hugging Face config.json as an object; read, never executed, and kept only by a report."
     )
-    name: Name | None = Field(default=None, description="Name to echo.")
+    name: Name | None = Field(
+        default=None,
+        description="Name to echo; a format that it tells, as FP8 or NVFP4, counts where the config states no "
+        "quantisation and holds no hf_quant_config.",
+    )
 
 
 class ShapeModel(RequestBody):

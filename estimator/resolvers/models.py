@@ -111,7 +111,7 @@ def _overridden(model: ResolvedModel, override: ModelOverride) -> ResolvedModel:
 
 def _from_config(config: Mapping[str, Any], name: str | None, path: tuple[str, ...]) -> ResolvedModel:
     try:
-        architecture = read_config(config)
+        architecture = read_config(config, name=name or "")
     except EngineError as error:
         if error.field:
             error.field = ".".join((*path, error.field))

@@ -1,7 +1,5 @@
 """Checks formats against the GPU: what its tensor cores take, what runs weight-only, what is refused."""
 
-import re
-
 from django.utils.translation import gettext as _
 
 from estimator.engine.formats.gguf_mixes import GGUF_MIXES
@@ -21,7 +19,6 @@ TENSOR_FORMATS: dict[str, tuple[str, ...]] = {
     "mxfp4": ("mxfp4", "fp4"),
 }
 _SIXTEEN_BIT = ("bf16", "fp16")
-_FORMAT_IN_NAME = re.compile(r"[-_.](nvfp4|mxfp4|fp4|fp8|awq|gptq|int4|int8|w4a16|w8a8|bnb-4bit)\b", re.IGNORECASE)
 _WEIGHT_FIELDS = ("weights", "attention_weights", "expert_weights")
 
 
@@ -46,6 +43,13 @@ def precision_assumptions(asked: question.Precision, precision: Precision, archi
         return [_("The model's own files are fp32; engines load them in 16 bits: weights are counted as bf16.")]
     if precision.weights == Precision().weights:
         return []
+    stored = architecture.quantization
+    if stored is not None and stored.basis == "name":
+        text = _(
+            "Weights are counted in %(stored)s because the model's name says %(named)s and its config states no "
+            "quantisation (basis: name): precision.weights, or hf_quant_config in the config, says otherwise."
+        )
+        return [text % {"stored": precision.weights, "named": stored.method}]
     text = _("Weights are counted as the model's own files store them, %(stored)s: precision.weights says otherwise.")
     return [text % {"stored": precision.weights}]
 
@@ -103,14 +107,7 @@ def stored_format_warnings(precision: Precision, model: ResolvedModel) -> list[s
     """
     stored = model.architecture.quantization
     if stored is None:
-        named = _FORMAT_IN_NAME.search(model.slug or model.name)
-        if named is None or precision.weights not in _SIXTEEN_BIT:
-            return []
-        text = _(
-            "The model's name says %(named)s, but its config states no quantisation: weights are counted as %(asked)s; "
-            "see precision.weights."
-        )
-        return [text % {"named": named[1].upper(), "asked": precision.weights}]
+        return []
     found = []
     asked = dict.fromkeys(getattr(precision, name) for name in _WEIGHT_FIELDS)
     if not any(one and same_family(one, stored.weight_format) for one in asked):

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.formats.module_patterns import MAX_WILDCARDS
+from estimator.engine.formats.module_patterns import MAX_WILDCARDS, ModulePatterns
+from estimator.engine.formats.names import format_of_name
 from estimator.engine.formats.quantisation_methods import METHODS, method_of, read_scheme
 from estimator.engine.formats.quantisation_scheme import WHERE, Scheme
 from estimator.engine.model.spec import Architecture, Matrix, Quantisation, Stored
@@ -14,28 +15,58 @@ from estimator.engine.model.spec import Architecture, Matrix, Quantisation, Stor
 MAX_WORK = 4_000_000
 
 
-def read_quantisation(config: Mapping[str, Any], text: Mapping[str, Any], architecture: Architecture) -> Architecture:
-    """The architecture with the quantisation that its config states, unchanged where it states none.
+def read_quantisation(
+    config: Mapping[str, Any], text: Mapping[str, Any], architecture: Architecture, *, name: str = ""
+) -> Architecture:
+    """The architecture with the quantisation of its checkpoint, unchanged where nothing tells of one.
 
-    Looks at the outer mapping first, then at the text part. A method without a rule is said by name, with those that
+    The config's own entry goes first (the outer mapping, then the text part), then the quantiser's file beside it
+    (`hf_quant_config` in the config), then the model's name. A method without a rule is said by name, with those that
     have one; lists and patterns that cannot be read are said too.
 
     Raises:
         InvalidInputError: the entry is not an object, or its lists are not lists of texts.
     """
-    settings = next((one[key] for key in _KEYS for one in (config, text) if one.get(key) is not None), None)
+    settings, basis = _settings(config, text)
     if settings is None:
-        return architecture
-    if not isinstance(settings, Mapping):
-        raise InvalidInputError("quantization_config must be an object", field=WHERE)
-    scheme = read_scheme(settings, text.get("expert_dtype"))
+        told = format_of_name(name)
+        if told is None:
+            return architecture
+        word, weight_format = told
+        scheme: Scheme | None = Scheme(
+            method=word, main=weight_format, kept=ModulePatterns(()), notes=(_OF_NAME % word,)
+        )
+        basis = "name"
+    else:
+        scheme = read_scheme(settings, text.get("expert_dtype"))
     if scheme is None:
-        return replace(architecture, warnings=(*architecture.warnings, _without_rule(settings)))
+        return replace(architecture, warnings=(*architecture.warnings, _without_rule(settings or {})))
     return replace(
         architecture,
-        quantization=_apply(scheme, architecture),
+        quantization=replace(_apply(scheme, architecture), basis=basis),
         warnings=(*architecture.warnings, *scheme.notes, *_unread(scheme)),
     )
+
+
+QUANTISER_FILE = "hf_quant_config"
+"""The key under which a config may hold what ModelOpt writes into hf_quant_config.json beside it."""
+_OF_NAME = "the config states no quantisation, the name says %s: counted so, with nothing but routers in 16 bits"
+
+
+def _settings(config: Mapping[str, Any], text: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
+    """What tells of the quantisation, and where it stands."""
+    own = next((one[key] for key in _KEYS for one in (config, text) if one.get(key) is not None), None)
+    if own is not None:
+        if not isinstance(own, Mapping):
+            raise InvalidInputError("quantization_config must be an object", field=WHERE)
+        return own, "config"
+    file = config.get(QUANTISER_FILE)
+    if file is None:
+        return None, "config"
+    inner = file.get("quantization", file) if isinstance(file, Mapping) else None
+    if not isinstance(inner, Mapping):
+        raise InvalidInputError(f"{QUANTISER_FILE} must be an object", field=f"config.{QUANTISER_FILE}")
+    return {"producer": "modelopt", **inner}, "file"
 
 
 # compressed-tensors wrote `compression_config` before 2024-10.

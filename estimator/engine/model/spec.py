@@ -138,6 +138,7 @@ class Quantisation:
 
     `matrices[g][m]` lists the formats of matrix `m` of layer group `g` with the number of layers stored so;
     `method` is the config's own word, `weight_format` the main format, `kv_cache_format` what it asks for the cache.
+    `basis` tells where it is from: `config`, `file` (the quantiser's own file) or `name` (the model's name alone).
     """
 
     method: str
@@ -145,6 +146,7 @@ class Quantisation:
     matrices: tuple[tuple[tuple[Stored, ...], ...], ...]
     lm_head_format: str = "native"
     embedding_format: str = "native"
+    basis: str = "config"
     kv_cache_format: str | None = None
 
 

@@ -26,12 +26,13 @@ def known_model_types() -> tuple[str, ...]:
     return tuple(sorted({*READERS, *SAME_AS, *TEXT_PART}))
 
 
-def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architecture:
+def read_config(config: Mapping[str, Any], *, generic: bool = False, name: str = "") -> Architecture:
     """Read a config.json as an architecture with exact parameter counts and cache rules.
 
     Args:
         config: the parsed file; nothing in it is executed, `auto_map` is ignored.
         generic: read an unknown model_type by the llama rule; the result says so in its warnings.
+        name: the model's name; a format that it tells counts where no file states a quantisation.
 
     Returns:
         The architecture; `warnings` name what was assumed.
@@ -69,7 +70,7 @@ def read_config(config: Mapping[str, Any], *, generic: bool = False) -> Architec
         vision_audio_parameters=vision,
         warnings=(*architecture.warnings, *warnings, *notes, *_window_warnings(architecture)),
     )
-    return read_quantisation(config, text, architecture)
+    return read_quantisation(config, text, architecture, name=name)
 
 
 def _with_towers(config: Mapping[str, Any]) -> Mapping[str, Any]:

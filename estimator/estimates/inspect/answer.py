@@ -19,7 +19,10 @@ from estimator.resolvers.plan import Resolved
 class InspectRequest(RequestBody):
     """A config.json, and the formats to count bytes in."""
 
-    config: dict[str, JsonValue] = Field(description="The Hugging Face config.json as an object; read, never executed.")
+    config: dict[str, JsonValue] = Field(
+        description="The Hugging Face config.json as an object; read, never executed. The hf_quant_config.json beside "
+        "it may be given under the key hf_quant_config."
+    )
     name: Name | None = Field(default=None, description="Name to echo.")
     precision: Precision | None = Field(
         default=None, description="Formats; the config's own quantisation, else bf16, when left out."
@@ -125,7 +128,10 @@ InspectCache: Any = part_of(
 class InspectQuantization(ResponsePart):
     """What the config says of its checkpoint."""
 
-    method: str = Field(description="The config's own word.")
+    method: str = Field(description="The config's own word; of the name where that alone tells.")
+    basis: str = Field(
+        description="What tells it: config, file (hf_quant_config in the config), or name where no file says it."
+    )
     weight_format: str = Field(description="Format of most quantised weights.")
     kv_cache_format: str | None = Field(description="Cache format the config asks for; null for none.")
 
@@ -152,7 +158,7 @@ class InspectAnswer(Answer):
 
 def answer_inspect(body: InspectRequest, asked: Asked) -> InspectAnswer:
     """The answer to a request."""
-    figures = inspect_config(body.config, precision=body.precision, generic=body.generic)
+    figures = inspect_config(body.config, precision=body.precision, generic=body.generic, name=body.name or "")
     return inspect_answer(figures, name=body.name, revision=asked.facts.catalog_revision, explain=asked.explain)
 
 

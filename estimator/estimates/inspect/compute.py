@@ -90,7 +90,11 @@ class ModelFigures:
 
 
 def inspect_config(
-    config: Mapping[str, Any], *, precision: question.Precision | None = None, generic: bool = False
+    config: Mapping[str, Any],
+    *,
+    precision: question.Precision | None = None,
+    generic: bool = False,
+    name: str = "",
 ) -> ModelFigures:
     """Read a config and count.
 
@@ -98,6 +102,7 @@ def inspect_config(
         config: the parsed file.
         precision: formats to count in; None and weights left out take the config's own quantisation, else bf16.
         generic: read an unknown model_type by the llama rule.
+        name: the model's name; a format that it tells counts where no file states a quantisation.
 
     Raises:
         UnknownArchitectureError, InvalidInputError, MissingFigureError: the reader refuses the config.
@@ -105,7 +110,7 @@ def inspect_config(
     canonical = canonical_json(config)
     if len(canonical) > MAX_CONFIG_BYTES:
         raise InvalidInputError(f"the config has {len(canonical)} bytes, more than {MAX_CONFIG_BYTES}", field="config")
-    architecture = read_config(config, generic=generic)
+    architecture = read_config(config, generic=generic, name=name)
     formats = resolve_precision(precision or question.Precision(), architecture)
     weights = rank_weights(fold(architecture), formats, Parallelism())
     stored = own_weight_format(architecture) or architecture.native_dtype
