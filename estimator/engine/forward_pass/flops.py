@@ -144,7 +144,10 @@ def attended_pairs(tokens: Any, window_tokens: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveParameters:
-    """Parameters by what a token does with them; `active` counts routed experts by the share one token uses."""
+    """Parameters by what a token does with them; `active` counts routed experts by the share one token uses.
+
+    Tables of n-grams, of which a token reads a few rows, are in `total` alone.
+    """
 
     total: float
     active: float
@@ -158,7 +161,7 @@ def active_parameters(architecture: Architecture) -> ActiveParameters:
     tied = architecture.embedding_parameters if architecture.tied_embeddings else 0
     return ActiveParameters(
         total=float(totals.text),
-        active=float(totals.active),
+        active=float(totals.active - architecture.split_lookup_parameters),
         active_matrix=float(totals.active_without_input_embedding),
         head=float(architecture.lm_head_parameters or tied),
     )

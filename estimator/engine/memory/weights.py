@@ -230,7 +230,7 @@ def _in_file(
     first, last = stage == 0, stage == parallelism.pp - 1
     other = Fraction(0)
     if first:
-        other += bits.lookup + architecture.other_parameters * SIXTEEN_BITS
+        other += bits.lookup * _lookup_share(architecture, tp) + architecture.other_parameters * SIXTEEN_BITS
         other += architecture.vision_audio_parameters * SIXTEEN_BITS / tp
     if last:
         other += bits.final_norm
@@ -243,6 +243,14 @@ def _in_file(
         head_bytes=float(bits.head / tp / 8) if last else 0.0,
         other_bytes=float(other / 8),
     )
+
+
+def _lookup_share(architecture: Architecture, tp: int) -> Fraction:
+    """The share of the tables read by row that one of `tp` ranks holds: those of n-grams are spread, others whole."""
+    if not architecture.split_lookup_parameters:
+        return Fraction(1)
+    spread = Fraction(architecture.split_lookup_parameters, architecture.lookup_parameters)
+    return 1 - spread + spread / tp
 
 
 def _file_bits(folded: FoldedArchitecture, precision: Precision) -> GgufBits:
@@ -283,7 +291,8 @@ def _priced(
     head = _head_bytes(architecture, precision, sixteen) / tp if last else Fraction(0)
     other = Fraction(0)
     if first:
-        other += (architecture.lookup_parameters + architecture.other_parameters) * sixteen
+        other += architecture.lookup_parameters * sixteen * _lookup_share(architecture, tp)
+        other += architecture.other_parameters * sixteen
         other += architecture.vision_audio_parameters * sixteen / tp
     if last:
         other += architecture.final_norm_parameters * sixteen

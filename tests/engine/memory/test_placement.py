@@ -1,4 +1,6 @@
-"""Where llama.cpp puts a model: embedding in host memory, the head counted as a layer of the split."""
+"""Where engines put a model: embeddings in host memory, the head as a layer of the split, n-grams over ranks."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -48,3 +50,15 @@ def test_only_llama_cpp_places_so():
         == {slug for slug, policy in policies().items() if policy.head_counts_as_layer}
         == {"llama.cpp", "llama.cpp-b2800"}
     )
+
+
+def test_tables_of_ngrams_are_spread_over_ranks_and_other_tables_are_not():
+    whole, bf16 = model("llama-3-8b"), Precision(weights="bf16")
+    per_rank = {
+        spread: rank_weights(
+            fold(replace(whole, lookup_parameters=8_000_000, split_lookup_parameters=spread)), bf16, Parallelism(tp=4)
+        ).total_bytes
+        - rank_weights(fold(whole), bf16, Parallelism(tp=4)).total_bytes
+        for spread in (0, 6_000_000, 8_000_000)
+    }
+    assert per_rank == {0: 16_000_000, 6_000_000: 4_000_000 + 3_000_000, 8_000_000: 4_000_000}

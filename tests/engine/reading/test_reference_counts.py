@@ -37,6 +37,7 @@ def test_small_config_has_the_counts_of_the_reference_class(case: dict[str, Any]
     architecture = read_config(case["config"])
     totals = parameter_totals(architecture)
     assert (totals.total, totals.routed_experts) == (case["total"], case["routed"])
+    assert all(group.parameters.state for group in architecture.layer_groups if group.state is not None)
     if case["layers"] is not None:
         assert cached_layers(architecture) == case["layers"]
 

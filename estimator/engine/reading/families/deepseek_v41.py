@@ -130,4 +130,9 @@ def read_deepseek_v41(fields: Fields) -> Architecture:
     )
     width = fields.whole("engram_head_dim") if rows else 0
     note = "DeepSeek V4.1: no exact published count to check against; the states of its compressors are not counted"
-    return replace(architecture, lookup_parameters=rows * width, warnings=(*architecture.warnings, note))
+    return replace(
+        architecture,
+        lookup_parameters=rows * width,
+        split_lookup_parameters=rows * width,
+        warnings=(*architecture.warnings, note),
+    )

@@ -40,9 +40,9 @@ def _convolutions(layer: LayerBuilder, fields: Fields, hidden: int, attention: A
     """Short convolutions of keys and values, and of what attention and feed-forward part give; they keep a state."""
     kernel, width = _kernel(fields), _kv_width(attention)
     for name in ("k_sconv", "v_sconv") if keys else ():
-        layer.matrix(f"self_attn.{name}", width, kernel, Component.ATTENTION, 1, Split.KV_HEADS, quantisable=False)
+        layer.matrix(f"self_attn.{name}", width, kernel, Component.STATE, 1, Split.KV_HEADS, quantisable=False)
     for name in ("attn_sconv", "mlp_sconv"):
-        layer.matrix(name, hidden, kernel, Component.OTHER, 1, Split.REPLICATED, quantisable=False)
+        layer.matrix(name, hidden, kernel, Component.STATE, 1, Split.REPLICATED, quantisable=False)
     layer.state = RecurrentState(
         kind=StateKind.SHORT_CONVOLUTION,
         recurrent_elements=0,

@@ -136,7 +136,8 @@ def _tables(fields: Fields, architecture: Architecture) -> Architecture:
             total = sum(primes[position * heads : (position + 1) * heads])
             rows += -(-total // multiple) * multiple
     width = fields.whole("ple_embed_dim", default=hidden) // max(heads, 1)
-    return replace(architecture, lookup_parameters=rows * width, other_parameters=merging)
+    tables = rows * width
+    return replace(architecture, lookup_parameters=tables, split_lookup_parameters=tables, other_parameters=merging)
 
 
 _ATTENTION = Grouped(

@@ -47,8 +47,10 @@ def _attention(layer: LayerBuilder, fields: Fields, hidden: int, *, windowed: bo
     first = fields.whole("cca_time0", high=KERNEL_LIMIT)
     second = fields.whole("cca_time1", high=KERNEL_LIMIT)
     channels = queries + keys
-    layer.matrix("self_attn.qkv_proj.conv_qk_depthwise", channels, first, _PART, bias=True, quantisable=False)
-    layer.matrix("self_attn.qkv_proj.conv_qk_grouped", channels, width * second, _PART, bias=True, quantisable=False)
+    layer.matrix("self_attn.qkv_proj.conv_qk_depthwise", channels, first, Component.STATE, bias=True, quantisable=False)
+    layer.matrix(
+        "self_attn.qkv_proj.conv_qk_grouped", channels, width * second, Component.STATE, bias=True, quantisable=False
+    )
     layer.vector(_PART, kv_heads)
     layer.state = RecurrentState(
         kind=StateKind.SHORT_CONVOLUTION,
