@@ -8,6 +8,7 @@ from estimator.engine.reading.decoder import Decoder, read_decoder
 from estimator.engine.reading.families.deepseek_v4 import deepseek_v4_readers
 from estimator.engine.reading.families.deepseek_v41 import read_deepseek_v41
 from estimator.engine.reading.families.dense import DENSE_RULES
+from estimator.engine.reading.families.encoders import ENCODERS
 from estimator.engine.reading.families.gemma import GEMMA
 from estimator.engine.reading.families.hybrids import HYBRIDS
 from estimator.engine.reading.families.inkling import INKLING
@@ -24,7 +25,7 @@ from estimator.engine.reading.families.zaya import ZAYA
 from estimator.engine.reading.fields import Fields
 
 Reader = Callable[[Fields], Architecture]
-_DECODERS: Mapping[str, Decoder] = {**GEMMA, **PER_LAYER, **HYBRIDS, **INKLING, **LOOPED, **QWEN4, **ZAYA}
+_DECODERS: Mapping[str, Decoder] = {**ENCODERS, **GEMMA, **PER_LAYER, **HYBRIDS, **INKLING, **LOOPED, **QWEN4, **ZAYA}
 
 READERS: dict[str, Reader] = {
     **{name: partial(read_standard, rule=rule, family=name) for name, rule in {**DENSE_RULES, **MIXTURE_RULES}.items()},
