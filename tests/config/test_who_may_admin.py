@@ -37,7 +37,8 @@ OWN = {
 }
 # What nobody does by hand, superusers included, and what only superusers do.
 NEVER = {
-    "reports_report_add", "reports_report_delete", "catalog_apiprice_delete",
+    "reports_report_add", "reports_report_delete", "catalog_apiprice_delete", "catalog_withdrawal_add",
+    "catalog_withdrawal_change",
     *(f"reports_{model}_{kind}" for model in ("reportversion", "sharelink", "artifact", "reportschedule", "tombstone")
       for kind in ("add", "change", "delete")),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from catalog.api.permissions import SCOPES
-from catalog.models import ApiPrice, CachePolicy, Checkpoint, GpuOffer, PriceList, Provider
+from catalog.models import ApiPrice, CachePolicy, Checkpoint, GpuOffer, PriceList, PriceRule, Provider, Withdrawal
 from config.access.models import User
 from config.access.tokens import issue_token, revoke_token
 from reports.models import Artifact, Report, ReportSchedule, ReportShare, ReportVersion, ShareLink, Tombstone
@@ -54,6 +54,10 @@ def rows() -> dict[str, Any]:
             slug="offer", name="Offer", provider="seller", market="on_demand", gpu_count=1,
             price_per_hour="1", price_per_gpu_hour="1", currency="USD", date_seen=now.date(), source="s",
         ),
+        PriceRule.objects.create(
+            slug="rule", name="Rule", provider=provider, kind="place", multiplier="2", source="s",
+        ),
+        Withdrawal.objects.create(kind="gpu", key="gone", taken="deleted"),
         report,
         version,
         ReportShare.objects.create(report=report, group=Group.objects.get(), created_by=owner),
