@@ -3,6 +3,7 @@
 import datetime
 from typing import Any
 
+from catalog.edits import source_facts, sources_by_figure
 from catalog.models import EngineProfile, Gpu, LanguageModel
 
 
@@ -37,7 +38,7 @@ def gpu_row_facts(gpu: Gpu) -> dict[str, Any]:
         "tdp_w": gpu.tdp_w,
         "launch_date": _date(gpu.launch_date),
         "confidence": gpu.confidence,
-        "sources": gpu.sources,
+        "sources": sources_by_figure(gpu),
         "notes": gpu.notes,
     }
 
@@ -54,8 +55,7 @@ def model_row_facts(model: LanguageModel) -> dict[str, Any]:
             {
                 "precision": checkpoint.precision,
                 "stored_weight_bytes": checkpoint.stored_weight_bytes,
-                "source": checkpoint.source,
-                "source_date": _date(checkpoint.source_date),
+                **source_facts(checkpoint, "source", "source_date"),
             }
             for checkpoint in model.checkpoints.all()
         ],
@@ -65,8 +65,7 @@ def model_row_facts(model: LanguageModel) -> dict[str, Any]:
         "published_total_parameters": model.published_total_parameters,
         "published_active_parameters": model.published_active_parameters,
         "config_sha256": model.config_sha256,
-        "source": model.source,
-        "source_date": _date(model.source_date),
+        **source_facts(model, "source", "source_date"),
     }
 
 
@@ -81,10 +80,9 @@ def engine_row_facts(profile: EngineProfile) -> dict[str, Any]:
         "aliases": profile.aliases,
         "memory_policy": profile.memory_policy,
         "speed_constants": profile.speed_constants,
-        "evidence": profile.evidence,
         "parent": profile.parent.slug if profile.parent else None,
         "fit_error": profile.fit_error,
-        "source_date": _date(profile.source_date),
+        **source_facts(profile, "evidence", "source_date"),
     }
 
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
 
+from catalog.edits import source_facts
 from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceRule
 from catalog.models.cache_policy import CacheMode
 from catalog.snapshot import UnknownSlugError, register
@@ -69,9 +70,8 @@ def _row_facts(row: ApiPrice) -> dict[str, Any]:
         "effective_from": row.effective_from.isoformat() if row.effective_from else None,
         "effective_to": row.effective_to.isoformat() if row.effective_to else None,
         "basis": row.basis,
-        "source": row.source,
+        **source_facts(row, "source", "date_seen"),
         "source_url": row.source_url,
-        "date_seen": row.date_seen.isoformat() if row.date_seen else None,
         "price_list": row.price_list.slug if row.price_list else None,
         "dispute": row.dispute,
     }
@@ -91,6 +91,7 @@ def rules_for(provider_id: int, model: str) -> list[dict[str, Any]]:
 
 def rule_facts(rule: PriceRule) -> dict[str, Any]:
     """One price rule; a fee reads as a row of a price list."""
+    stated = _sources_of(rule)
     return {
         "id": f"rule:{rule.slug}",
         "slug": rule.slug,
@@ -110,9 +111,9 @@ def rule_facts(rule: PriceRule) -> dict[str, Any]:
         "effective_from": rule.effective_from.isoformat() if rule.effective_from else None,
         "effective_to": rule.effective_to.isoformat() if rule.effective_to else None,
         "basis": rule.basis,
-        "source": rule.source,
-        "source_url": rule.source_url,
-        "date_seen": rule.source_date.isoformat() if rule.source_date else None,
+        "source": stated["source"],
+        "source_url": stated["source_url"],
+        "date_seen": stated["source_date"],
         "dispute": "",
         "notes": rule.notes,
     }
@@ -154,11 +155,16 @@ def policy_facts(policy: CachePolicy) -> dict[str, Any]:
         "hit_quality": policy.hit_quality,
         "best_effort": policy.best_effort,
         "stacks_with_batch": policy.stacks_with_batch,
-        "source": policy.source,
-        "source_url": policy.source_url,
-        "source_date": policy.source_date.isoformat() if policy.source_date else None,
+        **_sources_of(policy),
         "notes": policy.notes,
     }
+
+
+def _sources_of(row: CachePolicy | PriceRule) -> dict[str, Any]:
+    """Source, address and date; the address of what a person replaced goes with it."""
+    facts = source_facts(row, "source", "source_date")
+    replaced = facts["source"] != row.source
+    return facts | {"source_url": "" if replaced else row.source_url}
 
 
 def price_names() -> dict[str, str]:
@@ -197,8 +203,7 @@ def offer_facts(slug: str) -> dict[str, Any]:
         "price_per_gpu_hour": f"{offer.price_per_gpu_hour.normalize():f}",
         "currency": offer.currency,
         "region": offer.region,
-        "date_seen": offer.date_seen.isoformat() if offer.date_seen else None,
-        "source": offer.source,
+        **source_facts(offer, "source", "date_seen"),
     }
 
 

@@ -23,6 +23,7 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from catalog.admin.two_editors import TwoEditors, TwoEditorsForm
+from catalog.edits import edited_words
 from catalog.models import CatalogRecord, CatalogRow
 from catalog.revisions import current_revision
 from catalog.services.people import check_frozen, delete_by_person, kind_of, save_by_person
@@ -193,7 +194,12 @@ class CatalogAdmin(TwoEditors, SimpleHistoryAdmin, ModelAdmin, ImportExportModel
         if row.pk is None:
             return gettext("not saved yet")
         if row.edited_by_person:
-            return gettext("A person; loaders leave it alone.")
+            lines = [(name, edited_words(edit)) for name, edit in (row.edits or {}).items()]
+            return format_html(
+                "{}{}",
+                gettext("A person; loaders leave it alone."),
+                format_html_join("", "<br>{}: {}", lines),
+            )
         if not row.loaded_from:
             return gettext("Made by the service.")
         return gettext("%(file)s, version %(version)s; a person's edit takes it out of the loader's hands.") % {

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from catalog.admin import units
 from catalog.admin.base import CatalogAdmin
 from catalog.admin.resources import GpuResource
+from catalog.edits import sources_by_figure
 from catalog.models import Gpu
 
 
@@ -108,6 +109,6 @@ class GpuAdmin(CatalogAdmin):
         """The sources, one figure a line."""
         lines = (
             (figure, entry.get("confidence", ""), entry.get("date", ""), entry.get("source", ""), entry.get("note", ""))
-            for figure, entry in gpu.sources.items()
+            for figure, entry in sources_by_figure(gpu).items()
         )
         return format_html_join("", "<p><b>{}</b> ({}, {}): {} <i>{}</i></p>", lines) or units.UNKNOWN

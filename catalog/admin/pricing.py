@@ -101,13 +101,15 @@ class ApiPriceAdmin(CatalogAdmin):
     list_select_related = ("provider",)
     actions = ("end_today", "void")
     autocomplete_fields = ("provider",)
-    readonly_fields = ("timeline_of_meter", "voided_at", "void_reason", "price_list", "created_at", "updated_at")
+    readonly_fields = (
+        "timeline_of_meter", "kept_by", "voided_at", "void_reason", "price_list", "created_at", "updated_at",
+    )  # fmt: skip
     fieldsets = (
         (None, {"fields": ("provider", "model", ("meter", "unit"), ("amount", "currency"), "change_reason")}),
         (_("When and how"), {"fields": (("effective_from", "effective_to", "leave_gap"), ("channel", "endpoint_class"),
             ("tier_above_tokens", "tier_operator"), ("daily_start", "daily_end", "daily_zone", "weekday_mask"))}),
         (_("Timeline of the meter"), {"fields": ("timeline_of_meter",)}),
-        (_("Source"), {"fields": ("basis", "source", "source_url", "date_seen", "dispute", "price_list",
+        (_("Source"), {"fields": ("basis", "source", "source_url", "date_seen", "dispute", "price_list", "kept_by",
             ("voided_at", "void_reason"), "created_at", "updated_at")}),
     )  # fmt: skip
 

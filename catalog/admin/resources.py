@@ -23,7 +23,16 @@ from catalog.models import (
 from catalog.revisions import catalog_write
 from catalog.services.people import save_by_person
 
-_OURS = ("id", "edited_by_person", "loaded_from", "loaded_version", "loaded_sha256", "created_at", "updated_at")
+_OURS = (
+    "id",
+    "edited_by_person",
+    "edits",
+    "loaded_from",
+    "loaded_version",
+    "loaded_sha256",
+    "created_at",
+    "updated_at",
+)
 
 
 class CatalogResource(resources.ModelResource):

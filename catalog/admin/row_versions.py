@@ -11,6 +11,7 @@ from django.db.models import DateTimeField, Field, JSONField, Model
 from django.utils.translation import gettext as _
 
 from catalog.canonical import canonical_json, sha256_of
+from catalog.edits import OURS
 
 _SALT = "catalog.admin.row_versions"
 _LONGEST_SHOWN = 200
@@ -34,11 +35,11 @@ class Difference:
 
 
 def values_of(row: Model) -> dict[str, str | None]:
-    """Every stored value of a row as text that can be compared; without the times that each save moves."""
+    """Every stored value of a row as text that can be compared; without what the service itself keeps of it."""
     return {
         field.name: text_of(field, field.value_from_object(row))
         for field in row._meta.concrete_fields
-        if not (isinstance(field, DateTimeField) and (field.auto_now or field.auto_now_add))
+        if field.name not in OURS and not (isinstance(field, DateTimeField) and (field.auto_now or field.auto_now_add))
     }
 
 

@@ -43,7 +43,7 @@ class ProviderSerializer(RowSerializer):
             "slug", "name", "website", "pricing_url", "usage_convention", "source", "source_date", *PROVENANCE,
             "change_reason",
         )  # fmt: skip
-        read_only_fields = ("edited_by_person", "updated_at")
+        read_only_fields = ("edited_by_person", "edits", "updated_at")
 
 
 class ApiPriceSerializer(RowSerializer):
@@ -64,9 +64,9 @@ class ApiPriceSerializer(RowSerializer):
             "id", "slug", "provider", "model", "channel", "endpoint_class", "meter", "unit", "amount", "currency",
             "tier_above_tokens", "tier_operator", "tier_scope", "daily_start", "daily_end", "daily_zone",
             "weekday_mask", "effective_from", "effective_to", "basis", "source", "source_url", "date_seen", "dispute",
-            "price_list", "voided_at", "void_reason", "edited_by_person", "updated_at", "change_reason",
+            "price_list", "voided_at", "void_reason", "edited_by_person", "edits", "updated_at", "change_reason",
         )  # fmt: skip
-        read_only_fields = ("id", "slug", "voided_at", "void_reason", "edited_by_person", "updated_at")
+        read_only_fields = ("id", "slug", "voided_at", "void_reason", "edited_by_person", "edits", "updated_at")
 
 
 class CachePolicySerializer(RowSerializer):
@@ -84,7 +84,7 @@ class CachePolicySerializer(RowSerializer):
             "max_breakpoints", "lookback_blocks", "storage_price_per_mtok_hour", "hit_quality", "best_effort",
             "stacks_with_batch", "scope", "source", "source_url", "source_date", *PROVENANCE, "change_reason",
         )  # fmt: skip
-        read_only_fields = ("edited_by_person", "updated_at")
+        read_only_fields = ("edited_by_person", "edits", "updated_at")
 
 
 class GpuOfferSerializer(RowSerializer):
@@ -105,4 +105,4 @@ class GpuOfferSerializer(RowSerializer):
             "slug", "name", "provider", "gpu", "gpu_as_listed", "gpu_count", "market", "price_per_hour",
             "price_per_gpu_hour", "currency", "region", "machine", "date_seen", "source", *PROVENANCE, "change_reason",
         )  # fmt: skip
-        read_only_fields = ("edited_by_person", "updated_at")
+        read_only_fields = ("edited_by_person", "edits", "updated_at")

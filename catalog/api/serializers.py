@@ -13,7 +13,7 @@ from catalog.models import Checkpoint, EngineProfile, Gpu, LanguageModel, Preset
 from catalog.models.gpu import DTYPES
 
 NON_FIELD = api_settings.NON_FIELD_ERRORS_KEY
-PROVENANCE = ("notes", "edited_by_person", "updated_at")
+PROVENANCE = ("notes", "edited_by_person", "edits", "updated_at")
 
 
 class StrictSerializer(serializers.ModelSerializer[Any]):
@@ -121,7 +121,7 @@ class GpuSerializer(RowSerializer):
             "link_bytes_per_s_per_direction", "bridge_bytes_per_s_per_direction", "pcie_generation", "scale_up_gpus",
             "tdp_w", "launch_date", "kernel_family", "confidence", "sources", *PROVENANCE, "change_reason",
         )  # fmt: skip
-        read_only_fields = ("edited_by_person", "updated_at")
+        read_only_fields = ("edited_by_person", "edits", "updated_at")
 
     @extend_schema_field({"type": "object", "additionalProperties": {"type": ["string", "null"]}})
     def get_kernel_family(self, gpu: Gpu) -> dict[str, str | None]:
@@ -150,7 +150,7 @@ class LanguageModelListSerializer(RowSerializer):
         )  # fmt: skip
         read_only_fields = (
             "slug", "family", "total_parameters", "active_parameters", "experts", "config_sha256",
-            "edited_by_person", "updated_at",
+            "edited_by_person", "edits", "updated_at",
         )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ class EngineProfileSerializer(RowSerializer):
             "slug", "name", "engine", "engine_version", "kind", "aliases", "memory_policy", "speed_constants",
             "evidence", "source_date", "parent", "fit_error", *PROVENANCE, "change_reason",
         )  # fmt: skip
-        read_only_fields = ("edited_by_person", "updated_at")
+        read_only_fields = ("edited_by_person", "edits", "updated_at")
 
 
 class PresetSerializer(RowSerializer):
@@ -207,4 +207,4 @@ class PresetSerializer(RowSerializer):
             "slo_ttft_s", "slo_tpot_s", "slo_e2e_s", "slo_percentile", "prefix_cache_hit_rate", "source",
             "source_date", *PROVENANCE, "change_reason",
         )  # fmt: skip
-        read_only_fields = ("edited_by_person", "updated_at")
+        read_only_fields = ("edited_by_person", "edits", "updated_at")

@@ -73,7 +73,12 @@ class PriceList(CatalogRow):
 
     source = models.CharField(_("source"), max_length=100, help_text=_("Package, file or page."))
     source_version = models.CharField(_("version"), max_length=60, blank=True, help_text=_("As the source states it."))
-    retrieved_on = models.DateField(_("retrieved on"), help_text=_("Day of the reading."))
+    retrieved_on = models.DateField(
+        _("retrieved on"),
+        null=True,
+        blank=True,
+        help_text=_("Day its content is of: published or read; empty: not known, the notes say why."),
+    )
     sha256 = models.CharField(_("sha256"), max_length=64, blank=True, help_text=_("Hash of the content read."))
     licence = models.CharField(_("licence"), max_length=60, blank=True, help_text=_("Licence of the source."))
     url = models.URLField(_("address"), max_length=500, blank=True, help_text=_("Where the source lives."))

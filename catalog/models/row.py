@@ -41,6 +41,13 @@ class CatalogRecord(models.Model):
         editable=False,
         help_text=_("Rows edited by a person are never changed by a loader or importer."),
     )
+    edits = models.JSONField(
+        _("edits"),
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text=_('By field: {"tdp_w": {"by", "date", "reason", "source"}}; "*" for a row that a person made.'),
+    )
     loaded_from = models.CharField(_("loaded from"), max_length=100, blank=True, editable=False)
     loaded_version = models.CharField(_("version loaded"), max_length=40, blank=True, editable=False)
     loaded_sha256 = models.CharField(

@@ -128,8 +128,9 @@ def import_model(
     row.experts = read.experts
     row.context_window_tokens = read.context_window_tokens
     row.publisher = publisher or row.publisher
-    row.source = source or row.source or _("config pasted by a person")
-    row.source_date = source_date or row.source_date
+    # The source of a config that is replaced is not that of the new one.
+    row.source = source or _("config pasted by a person")
+    row.source_date = source_date
     with catalog_write(only_if_touched=True):
         save_by_person(row, user=user, reason=reason or _("Imported from a config.json"))
         for checkpoint in checkpoints:

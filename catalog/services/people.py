@@ -5,11 +5,12 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
+from catalog.edits import record_edits
 from catalog.models import ApiPrice, CatalogRecord, CatalogRow, EngineProfile
 from catalog.models.withdrawal import Taken
 from catalog.revisions import catalog_write
 from catalog.services.prices import check_period
-from catalog.services.withdrawals import withdraw, withdraw_what_goes
+from catalog.services.withdrawals import name_of, withdraw, withdraw_what_goes
 from catalog.usage import usage_count
 
 # The name under which each model's rows are known to `catalog.snapshot` and `catalog.usage`.
@@ -41,6 +42,7 @@ def save_by_person(row: CatalogRecord, *, user: Any, reason: str = "", leave_gap
     row.edited_by_person = True
     with catalog_write(only_if_touched=True):
         withdraw_what_goes(row, user=user, reason=reason)
+        record_edits(row, by=name_of(user), reason=reason)
         _attribute(row, user, reason)
         row.save()
 

@@ -1,9 +1,9 @@
 """Imports of stated prices: a plan first (what it adds, closes, voids and leaves, and why), then one transaction.
 
 Amounts are never edited. Where a source now states another amount for a period it stated before, the old row is
-closed on the day of the import and a new one opened (basis: observed); a start date the source itself states wins
-(basis: documented). Days that another source or a person holds are left to them, and what a person voided, ended or
-deleted stays so.
+closed on the day the source is of (never the day of the import) and a new one opened (basis: observed); a start date
+the source itself states wins (basis: documented). Days that another source or a person holds are left to them, and
+what a person voided, ended or deleted stays so.
 """
 
 import datetime
@@ -36,7 +36,8 @@ class Source:
     sha256: str
     licence: str = ""
     url: str = ""
-    retrieved_on: datetime.date
+    retrieved_on: datetime.date | None
+    notes: str = ""
     providers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -45,7 +46,7 @@ class Closing:
     """A row that ends, because the source states another price from then on; voided when it was never right."""
 
     row: ApiPrice
-    on: datetime.date
+    on: datetime.date | None
     void: bool = False
     void_reason: str = ""
 
@@ -83,7 +84,7 @@ class _Draft:
     unchanged: int = 0
 
 
-def plan_import(source: Source, stated: Iterable[StatedPrice], *, today: datetime.date) -> ImportPlan:
+def plan_import(source: Source, stated: Iterable[StatedPrice]) -> ImportPlan:
     """Compare what the source states with the rows in force; writes nothing."""
     wanted: dict[PriceKey, list[StatedPrice]] = defaultdict(list)
     for price in stated:
@@ -97,7 +98,7 @@ def plan_import(source: Source, stated: Iterable[StatedPrice], *, today: datetim
     for key, prices in wanted.items():
         word = withdrawn.word_on(key, reading=source.slug)
         if word is None:
-            _compare(key, prices, stored.get(key, []), source, today, draft, withdrawn.periods_of(key))
+            _compare(key, prices, stored.get(key, []), source, draft, withdrawn.periods_of(key))
         else:
             draft.left.append(Left(key=key, reason=word, by_person=True))
     for key, rows_of_key in stored.items():
@@ -121,7 +122,6 @@ def _compare(
     prices: Sequence[StatedPrice],
     rows: Sequence[ApiPrice],
     source: Source,
-    today: datetime.date,
     draft: _Draft,
     withdrawn: Sequence[tuple[Period, str]],
 ) -> None:
@@ -135,7 +135,11 @@ def _compare(
     for row in rows:
         if row in held:
             continue
-        closing = _closing(row, prices, today)
+        try:
+            closing = _closing(row, prices, source.retrieved_on)
+        except _UndatedError:
+            closing = None
+            draft.left.append(Left(key=key, reason=_("the source states another price, and nobody knows since when")))
         if closing is not None:
             draft.close.append(closing)
         if closing is None or not closing.void:
@@ -156,27 +160,37 @@ def _for_days(price: StatedPrice, days: Period) -> StatedPrice:
     return replace(price, effective_from=days.start, effective_to=days.end, basis=basis)
 
 
-def _closing(row: ApiPrice, prices: Sequence[StatedPrice], today: datetime.date) -> Closing | None:
-    """When a row of this source has to end: at the start of the next stated price, or today, or never."""
+class _UndatedError(Exception):
+    """A source of no known day states another price: when the old one ended cannot be said."""
+
+
+def _closing(row: ApiPrice, prices: Sequence[StatedPrice], seen_on: datetime.date | None) -> Closing | None:
+    """When a row of this source has to end: at the start of the next stated price, or the source's day, or never.
+
+    Raises:
+        _UndatedError: The day is needed and not known.
+    """
     same = [price for price in prices if price.worth == worth_of(row) and price.period.meets(period_of(row))]
     if same:
         if _start_learnt(row, same[0], prices):
             reason = _("replaced by its source, which now says since when it holds and what held before")
-            return Closing(row=row, on=today, void=True, void_reason=reason)
+            return Closing(row=row, on=None, void=True, void_reason=reason)
         end = same[0].effective_to
         if end is not None and (row.effective_to is None or end < row.effective_to):
             return Closing(row=row, on=end)
         return None
-    if row.effective_to is not None and row.effective_to <= today:
-        return None  # the past stays as it was billed
     if not any(price.period.meets(period_of(row)) for price in prices):
         return None
-    starts = [price.effective_from for price in prices if price.effective_from and price.effective_from > today]
-    if row.effective_from is not None and row.effective_from >= today:
+    if row.effective_to is not None and (seen_on is None or row.effective_to <= seen_on):
+        return None  # the past stays as it was billed
+    if seen_on is None:
+        raise _UndatedError
+    starts = [price.effective_from for price in prices if price.effective_from and price.effective_from > seen_on]
+    if row.effective_from is not None and row.effective_from >= seen_on:
         reason = _("replaced by its source before it took effect")
         return Closing(row=row, on=row.effective_from, void=True, void_reason=reason)
-    later = [start for start in starts if not _ruled_by_other(row, prices, today)]
-    return Closing(row=row, on=min(later, default=today))
+    later = [start for start in starts if not _ruled_by_other(row, prices, seen_on)]
+    return Closing(row=row, on=min(later, default=seen_on))
 
 
 def _start_learnt(row: ApiPrice, same: StatedPrice, prices: Sequence[StatedPrice]) -> bool:
@@ -187,10 +201,10 @@ def _start_learnt(row: ApiPrice, same: StatedPrice, prices: Sequence[StatedPrice
     return any(price.worth != same.worth and price.period.meets(before) for price in prices)
 
 
-def _ruled_by_other(row: ApiPrice, prices: Sequence[StatedPrice], today: datetime.date) -> bool:
-    """Whether the source states another price for today itself."""
-    day = Period(today, today + datetime.timedelta(days=1))
-    return any(price.period.meets(day) and price.worth != worth_of(row) for price in prices)
+def _ruled_by_other(row: ApiPrice, prices: Sequence[StatedPrice], day: datetime.date) -> bool:
+    """Whether the source states another price for that day itself."""
+    one = Period(day, day + datetime.timedelta(days=1))
+    return any(price.period.meets(one) and price.worth != worth_of(row) for price in prices)
 
 
 def _gaps(period: Period, taken: Iterable[Period]) -> list[Period]:
@@ -235,6 +249,7 @@ def _price_list(source: Source) -> PriceList:
             "source": source.source,
             "source_version": source.version,
             "retrieved_on": source.retrieved_on,
+            "notes": source.notes,
             "sha256": source.sha256,
             "licence": source.licence,
             "url": source.url,
@@ -268,7 +283,7 @@ def _close(closings: Sequence[Closing], reason: str) -> None:
         if closing.void:
             row.voided_at, row.void_reason = now, closing.void_reason
         else:
-            row.effective_to = closing.on
+            row.effective_to = closing.on  # never None here: only voided rows have no day
         row.updated_at = now
         rows.append(row)
     if rows:

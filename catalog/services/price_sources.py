@@ -3,7 +3,8 @@
 import datetime
 import hashlib
 
-from django.utils import timezone
+import yaml
+from django.utils.translation import gettext as _
 
 from catalog.importers import genai_prices
 from catalog.models import ApiPrice
@@ -16,19 +17,20 @@ OWN_FILE = "api_prices.csv"
 CHANNELS_FILE = "channel_prices.csv"
 OWN_SOURCE = "aforo"
 CHANNELS_SOURCE = "aforo channels"
+PACKAGES = "price_packages.yaml"
 
 
-def plan_own_prices(*, today: datetime.date | None = None) -> ImportPlan:
+def plan_own_prices() -> ImportPlan:
     """What loading our own price file would do.
 
     Raises:
         ValueError: The file is malformed; names the line.
     """
     stated, source = _own_file(OWN_FILE, OWN_SOURCE)
-    return plan_import(source, stated, today=today or timezone.localdate())
+    return plan_import(source, stated)
 
 
-def plan_channel_prices(*, today: datetime.date | None = None) -> ImportPlan:
+def plan_channel_prices() -> ImportPlan:
     """What loading the prices of channels would do: only of models that have standard prices already.
 
     Raises:
@@ -36,7 +38,7 @@ def plan_channel_prices(*, today: datetime.date | None = None) -> ImportPlan:
     """
     stated, source = _own_file(CHANNELS_FILE, CHANNELS_SOURCE)
     known = set(ApiPrice.objects.filter(channel=STANDARD, meter="input").values_list("slug", flat=True))
-    return plan_import(source, [price for price in stated if price.slug in known], today=today or timezone.localdate())
+    return plan_import(source, [price for price in stated if price.slug in known])
 
 
 def _own_file(name: str, kind: str) -> tuple[tuple[StatedPrice, ...], Source]:
@@ -54,10 +56,21 @@ def _own_file(name: str, kind: str) -> tuple[tuple[StatedPrice, ...], Source]:
     return stated, source
 
 
-def plan_genai_prices(*, today: datetime.date | None = None) -> ImportPlan:
-    """What importing the data bundled in genai-prices would do."""
+def published_on(package: str, version: str) -> datetime.date | None:
+    """The day a version of a price package was published; None where it is not known here."""
+    entries = yaml.safe_load((DATA_DIR / PACKAGES).read_text(encoding="utf-8"))
+    days = {(entry["package"], str(entry["version"])): entry["published_on"] for entry in entries}
+    return days.get((package, version))
+
+
+def plan_genai_prices(*, observed_on: datetime.date | None = None) -> ImportPlan:
+    """What importing the data bundled in genai-prices would do.
+
+    Args:
+        observed_on: the day its content is of; that of the package's release when not given.
+    """
     reading = genai_prices.read_package()
-    day = today or timezone.localdate()
+    day = observed_on or published_on(genai_prices.PACKAGE, reading.version)
     source = Source(
         slug=f"genai-prices-{reading.version}",
         name=f"genai-prices {reading.version}",
@@ -67,9 +80,10 @@ def plan_genai_prices(*, today: datetime.date | None = None) -> ImportPlan:
         licence=genai_prices.LICENCE,
         url=genai_prices.URL,
         retrieved_on=day,
+        notes="" if day else _("It is not known when this version was published (%(file)s).") % {"file": PACKAGES},
         providers=reading.providers,
     )
-    return plan_import(source, reading.prices, today=day)
+    return plan_import(source, reading.prices)
 
 
 def apply(plan: ImportPlan) -> None:

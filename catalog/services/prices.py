@@ -9,16 +9,17 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from catalog.edits import record_edits
 from catalog.models import ApiPrice
 from catalog.models.pricing import Basis
 from catalog.models.withdrawal import Taken
 from catalog.price_rows import Period
 from catalog.revisions import catalog_write
-from catalog.services.withdrawals import withdraw
+from catalog.services.withdrawals import name_of, withdraw
 
 _COPIED = (
     "price_list", "provider", "model", "channel", "endpoint_class", "meter", "unit", "currency", "tier_above_tokens",
-    "tier_operator", "tier_scope", "daily_start", "daily_end", "daily_zone", "weekday_mask", "source", "source_url",
+    "tier_operator", "tier_scope", "daily_start", "daily_end", "daily_zone", "weekday_mask",
 )  # fmt: skip
 
 
@@ -40,6 +41,8 @@ def open_price(row: ApiPrice, *, user: Any = None, reason: str = "") -> ApiPrice
     with catalog_write():
         ApiPrice.objects.select_for_update().filter(provider=row.provider, model=row.model).first()
         row.full_clean()
+        if row.edited_by_person:
+            record_edits(row, by=name_of(user), reason=reason)
         _because(row, reason or _("Price opened"), user)
         row.save()
     return row
@@ -132,6 +135,7 @@ def _close(row: ApiPrice, *, on: datetime.date, user: Any, reason: str, leave_ga
     row.effective_to = on
     check_period(row, leave_gap=leave_gap)
     row.full_clean()
+    record_edits(row, by=name_of(user), reason=reason)
     _because(row, reason or _("Price closed"), user)
     row.save()
 
@@ -163,8 +167,7 @@ def change_price(
         successor.effective_to = end
         successor.basis = Basis.MANUAL
         successor.edited_by_person = True
-        successor.source = source or successor.source
-        successor.date_seen = timezone.localdate()
+        successor.source = source
         return open_price(successor, user=user, reason=reason)
 
 
@@ -184,6 +187,7 @@ def void_price(row: ApiPrice, *, user: Any = None, reason: str) -> ApiPrice:
         row.void_reason = reason
         row.edited_by_person = True
         withdraw(row, Taken.VOIDED, user=user, reason=reason)
+        record_edits(row, by=name_of(user), reason=reason)
         _because(row, reason, user)
         row.save()
     return row

@@ -59,7 +59,7 @@ def gpu_provenance(gpu: ResolvedGpu, dtypes: frozenset[str]) -> Iterator[Provena
 
 def _entry(gpu: ResolvedGpu, what: str, key: str, value: float, unit: str) -> Provenance:
     sources: Mapping[str, Any] = gpu.facts.get("sources") or {}
-    source: Any = sources.get(key) or sources.get("*") or {}
+    source: Any = sources.get(what) or sources.get(key) or sources.get("*") or {}
     if gpu.slug is None:
         return Provenance(what=f"gpu.{what}", value=value, unit=unit, source="request")
     return Provenance(

@@ -139,6 +139,11 @@ def _undated(rows: Sequence[FactRow], day: datetime.date | None) -> Iterator[str
             "on %(day)s. State the prices of that day to be sure."
         )
         yield text % {"meters": names, "seen": min(seen), "day": day.isoformat()}
+    unseen = sorted({row["meter"] for row in rows if row["effective_from"] is None and not row["date_seen"]})
+    if unseen:
+        yield _("It is not known since when these prices hold, nor when they were seen: %(meters)s.") % {
+            "meters": ", ".join(unseen)
+        }
 
 
 def _to_come(rows: Sequence[FactRow], day: datetime.date | None) -> Iterator[str]:

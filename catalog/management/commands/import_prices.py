@@ -1,5 +1,6 @@
 """`manage.py import_prices`: compares or imports the price data bundled in genai-prices."""
 
+import datetime
 from argparse import ArgumentParser
 from typing import Any
 
@@ -17,10 +18,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("--dry-run", action="store_true", help="Print what would be done; write nothing.")
+        parser.add_argument(
+            "--observed-on",
+            type=datetime.date.fromisoformat,
+            help="Day the package's content is of, where its release is not listed in price_packages.yaml.",
+        )
 
-    def handle(self, *, dry_run: bool, verbosity: int, **_: Any) -> None:
+    def handle(self, *, dry_run: bool, verbosity: int, observed_on: datetime.date | None = None, **_: Any) -> None:
         """Plan, print, write."""
-        plan = price_sources.plan_genai_prices()
+        plan = price_sources.plan_genai_prices(observed_on=observed_on)
         print_plan(self, plan, verbosity)
         if dry_run:
             self.stdout.write("Dry run: nothing was written.")
@@ -32,11 +38,17 @@ def print_plan(command: BaseCommand, plan: ImportPlan, verbosity: int) -> None:
     """The plan as lines: a summary, the closings, what people took out; with -v 2 every addition and row left alone."""
     out = command.stdout
     out.write(
-        f"API prices from {plan.source.source} {plan.source.version} (sha256 {plan.source.sha256[:12]}): "
+        f"API prices from {plan.source.source} {plan.source.version} (sha256 {plan.source.sha256[:12]}, "
+        f"of {plan.source.retrieved_on or 'no known day'}): "
         f"{len(plan.add)} to add, {len(plan.close)} to close, {plan.unchanged} unchanged, {len(plan.left)} left alone"
     )
     for closing in plan.close:
-        out.write(f"  {'x' if closing.void else '~'} {closing.row} ends on {closing.on}")
+        what = (
+            f"x {closing.row} is voided: {closing.void_reason}"
+            if closing.void
+            else f"~ {closing.row} ends {closing.on}"
+        )
+        out.write(f"  {what}")
     for left in plan.left:
         if left.by_person or verbosity > 1:
             out.write(f"  = {' '.join(str(part) for part in left.key if part)}: {left.reason}")

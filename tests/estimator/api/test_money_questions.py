@@ -198,7 +198,7 @@ def test_an_invoice_is_right_to_the_last_decimal_and_its_lines_add_up(ask, quest
 
 
 def test_so_are_those_at_imported_prices(ask):
-    price_sources.apply(price_sources.plan_genai_prices(today=datetime.date(2026, 11, 29)))
+    price_sources.apply(price_sources.plan_genai_prices(observed_on=datetime.date(2026, 11, 29)))
     for body, total in IMPORTED.values():
         check(ask("cost", body)["api"], total)
 
