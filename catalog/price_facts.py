@@ -1,12 +1,13 @@
 """Prices, cache policies and offers as facts: what estimates and stored reports are made from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
 
 from catalog.edits import source_facts
-from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceRule
+from catalog.model_names import ModelNames, NameRule
+from catalog.models import ApiModel, ApiPrice, CachePolicy, GpuOffer, PriceRule
 from catalog.models.cache_policy import CacheMode
 from catalog.snapshot import UnknownSlugError, register
 
@@ -47,6 +48,7 @@ def price_facts(slug: str) -> dict[str, Any]:
         "model": first.model,
         "currency": first.currency,
         "usage_convention": first.provider.usage_convention,
+        "life": life_facts(slug),
         "rows": [_row_facts(row) for row in rows],
         "policies": policies_for(first.provider_id, first.model),
         "rules": rules_for(first.provider_id, first.model),
@@ -160,11 +162,11 @@ def policy_facts(policy: CachePolicy) -> dict[str, Any]:
     }
 
 
-def _sources_of(row: CachePolicy | PriceRule) -> dict[str, Any]:
+def _sources_of(row: ApiModel | CachePolicy | PriceRule) -> dict[str, Any]:
     """Source, address and date; the address of what a person replaced goes with it."""
     facts = source_facts(row, "source", "source_date")
     replaced = facts["source"] != row.source
-    return facts | {"source_url": "" if replaced else row.source_url}
+    return facts | {"source_url": "" if replaced else getattr(row, "source_url", "")}
 
 
 def price_names() -> dict[str, str]:
@@ -181,6 +183,30 @@ def price_names() -> dict[str, str]:
         if maker is not None or len(slugs) == 1:
             names.setdefault(model, slugs[maker] if maker is not None else next(iter(slugs.values())))
     return names
+
+
+def price_finder() -> Callable[[str], tuple[str, ...]]:
+    """Finds the prices that a name as providers return it means, by the rules of the sellers' models."""
+    priced = set(ApiPrice.objects.filter(voided_at__isnull=True).values_list("slug", flat=True).distinct())
+    known = ApiModel.objects.order_by("slug").values_list("slug", "provider__slug", "model", "match")
+    rules = [NameRule(slug=slug, provider=seller, model=model, match=rule) for slug, seller, model, rule in known]
+    names = ModelNames((rule for rule in rules if rule.slug in priced), makers=FIRST_PARTY)
+    return names.find
+
+
+def life_facts(slug: str) -> dict[str, Any]:
+    """Window, deprecation and end of a seller's model; nothing where it is not known."""
+    row = ApiModel.objects.filter(slug=slug).first()
+    if row is None:
+        return {}
+    return {
+        "context_window_tokens": row.context_window_tokens,
+        "deprecated": row.deprecated,
+        "deprecated_on": row.deprecated_on.isoformat() if row.deprecated_on else None,
+        "retired_on": row.retired_on.isoformat() if row.retired_on else None,
+        "comments": row.comments,
+        **_sources_of(row),
+    }
 
 
 def offer_facts(slug: str) -> dict[str, Any]:
@@ -213,5 +239,5 @@ def _offer_names() -> Mapping[str, str]:
 
 def register_price_kinds() -> None:
     """Make prices and offers known to the snapshot of facts."""
-    register("price", price_facts, price_names)
+    register("price", price_facts, price_names, finder=price_finder)
     register("offer", offer_facts, _offer_names)

@@ -65,6 +65,7 @@ class _Kind:
     load: Callable[[str], Mapping[str, Any]]
     names: Callable[[], Mapping[str, str]]
     called: Callable[[], Iterable[Named]]
+    finder: Callable[[], Callable[[str], tuple[str, ...]]] | None = None
 
 
 _kinds: dict[str, _Kind] = {}
@@ -75,6 +76,7 @@ def register(
     load: Callable[[str], Mapping[str, Any]],
     names: Callable[[], Mapping[str, str]],
     called: Callable[[], Iterable[Named]] = tuple,
+    finder: Callable[[], Callable[[str], tuple[str, ...]]] | None = None,
 ) -> None:
     """Make facts of another kind available.
 
@@ -83,8 +85,9 @@ def register(
         load: facts of one slug, read from the database; raises `UnknownSlugError`. Called once per revision.
         names: every name the kind answers to (slugs, aliases) with the slug it means.
         called: what people call its rows, to understand other spellings; none are when not given.
+        finder: made once a revision: finds the slugs that a name means, where the kind has rules of its own.
     """
-    _kinds[kind] = _Kind(load, names, called)
+    _kinds[kind] = _Kind(load, names, called, finder)
 
 
 @dataclass(slots=True)
@@ -120,6 +123,9 @@ class CatalogFacts:
 
     def spelled(self, kind: str, given: str) -> tuple[str, ...]:
         """Slugs that another spelling of a name may mean: one where it is clear; one read a revision."""
+        finder = _kinds[kind].finder
+        if finder is not None:
+            return self.derived(("finder", kind), finder)(given)
         index = self.derived(("spellings", kind), lambda: Spellings(kind, _kinds[kind].called()))
         return index.find(given)
 

@@ -97,7 +97,20 @@ def near_matches(given: str, known: Iterable[str]) -> tuple[str, ...]:
     starts = [name for low, name in by_key.items() if low.startswith(wanted)]
     close = [by_key[low] for low in get_close_matches(wanted, by_key, n=MAX_NEAR, cutoff=0.5)]
     holds = [name for low, name in by_key.items() if len(wanted) >= 3 and wanted in low]
-    return tuple(dict.fromkeys([*starts, *close, *holds]))[:MAX_NEAR]
+    found = list(dict.fromkeys([*starts, *close, *holds]))
+    # Of a model or a board, the number says which generation it is: others come after those of the same.
+    return tuple(sorted(found, key=lambda name: not _same_generation(wanted, name)))[:MAX_NEAR]
+
+
+def _same_generation(given: str, name: str) -> bool:
+    """Whether two names have the same numbers as far as both have any; days and sizes of six digits and more aside."""
+    one, other = (_generation(text) for text in (given, name))
+    shorter = min(len(one), len(other))
+    return shorter > 0 and one[:shorter] == other[:shorter]
+
+
+def _generation(text: str) -> list[str]:
+    return [number for number in re.findall(r"\d+", text) if len(number) < 4]
 
 
 def _words(text: str, ignored: frozenset[str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from unfold.widgets import UnfoldBooleanWidget
 from catalog.admin.base import CatalogAdmin, CatalogForm
 from catalog.admin.price_lines import timeline
 from catalog.admin.resources import (
+    ApiModelResource,
     ApiPriceResource,
     CachePolicyResource,
     GpuOfferResource,
@@ -23,7 +24,7 @@ from catalog.admin.resources import (
     PriceRuleResource,
     ProviderResource,
 )
-from catalog.models import ApiPrice, CachePolicy, GpuOffer, PriceList, PriceRule, Provider
+from catalog.models import ApiModel, ApiPrice, CachePolicy, GpuOffer, PriceList, PriceRule, Provider
 from catalog.selectors import in_force_on
 from catalog.services.people import save_by_person
 from catalog.services.prices import check_period, close_price, last_end, next_start, void_price
@@ -197,6 +198,19 @@ class ApiPriceAdmin(CatalogAdmin):
                 )
             except ValidationError as refused:
                 self.message_user(request, f"{row}: {' '.join(refused.messages)}", messages.ERROR)
+
+
+@admin.register(ApiModel)
+class ApiModelAdmin(CatalogAdmin):
+    """Sellers' models: the names they answer to, their window and their life."""
+
+    resource_classes = [ApiModelResource]
+    list_display = ("named", "provider", "context_window_tokens", "deprecated", "deprecated_on", "retired_on")
+    list_filter = ("deprecated", "provider")
+    search_fields = ("slug", "name", "model", "comments")
+    list_select_related = ("provider",)
+    autocomplete_fields = ("provider",)
+    readonly_fields = ("kept_by", "created_at", "updated_at")
 
 
 @admin.register(CachePolicy)

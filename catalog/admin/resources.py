@@ -8,6 +8,7 @@ from import_export import fields, resources
 from import_export.widgets import ForeignKeyWidget
 
 from catalog.models import (
+    ApiModel,
     ApiPrice,
     CachePolicy,
     Checkpoint,
@@ -103,6 +104,7 @@ PresetResource = _resource(Preset)
 CheckpointResource = _resource(Checkpoint, import_id_fields=("model", "precision", "source"))
 ProviderResource = _resource(Provider)
 PriceListResource = _resource(PriceList)
+ApiModelResource = _resource(ApiModel, linked={"provider": Provider})
 CachePolicyResource = _resource(CachePolicy, linked={"provider": Provider})
 PriceRuleResource = _resource(PriceRule, linked={"provider": Provider})
 GpuOfferResource = _resource(GpuOffer, linked={"gpu": Gpu})

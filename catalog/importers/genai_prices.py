@@ -95,6 +95,7 @@ class Reading:
     sha256: str
     providers: Mapping[str, Mapping[str, Any]]
     prices: tuple[StatedPrice, ...]
+    api_models: tuple[Mapping[str, Any], ...]
     models: int
     skipped: tuple[str, ...]
 
@@ -116,9 +117,32 @@ def read_package() -> Reading:
             for provider in bundled.providers
         },
         prices=tuple(prices),
+        api_models=tuple(_api_model(provider.id, model) for provider in bundled.providers for model in provider.models),
         models=sum(len(provider.models) for provider in bundled.providers),
         skipped=tuple(skipped),
     )
+
+
+def _api_model(provider: str, model: package.ModelInfo) -> dict[str, Any]:
+    """Names and life of a model, as plain data."""
+    return {
+        "provider": provider,
+        "model": model.id,
+        "name": (model.name or model.id)[:200],
+        "match": match_rule(model.match),
+        "context_window_tokens": model.context_window,
+        "deprecated": bool(model.deprecated),
+        "comments": model.price_comments or "",
+    }
+
+
+def match_rule(clause: Any) -> dict[str, Any]:
+    """A clause of the package as a rule of `catalog.model_names`."""
+    for name, kind in (("or_", "or"), ("and_", "and")):
+        if hasattr(clause, name):
+            return {kind: [match_rule(each) for each in getattr(clause, name)]}
+    ((name, text),) = vars(clause).items()
+    return {name: text}
 
 
 def _data_sha256() -> str:

@@ -1,6 +1,7 @@
 """Catalog models, by subject."""
 
 from catalog.models.revision import CatalogRevision  # isort: skip  first: query sets of the others raise it
+from catalog.models.api_model import ApiModel
 from catalog.models.cache_policy import CachePolicy
 from catalog.models.engine_profile import EngineProfile
 from catalog.models.gpu import Gpu
@@ -13,6 +14,7 @@ from catalog.models.row import CatalogRecord, CatalogRow
 from catalog.models.withdrawal import Withdrawal
 
 __all__ = [
+    "ApiModel",
     "ApiPrice",
     "CachePolicy",
     "CatalogRecord",

@@ -11,6 +11,7 @@ from catalog.models import ApiPrice
 from catalog.models.pricing import STANDARD
 from catalog.price_rows import DATA_DIR, StatedPrice, read_price_csv
 from catalog.services import loading, price_data
+from catalog.services.api_models import plan_api_models
 from catalog.services.price_import import ImportPlan, Source, apply_import, plan_import
 
 OWN_FILE = "api_prices.csv"
@@ -111,4 +112,8 @@ def load_everything(*, with_package: bool = True) -> list[loading.LoadPlan | Imp
         prices = source()
         apply_import(prices)
         done.append(prices)
+    if with_package:
+        models = plan_api_models(genai_prices.read_package())
+        loading.load([models])
+        done.append(models)
     return done

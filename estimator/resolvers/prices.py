@@ -27,6 +27,7 @@ class ResolvedPrice(Resolved):
     model: str | None = None
     policies: tuple[FactRow, ...] = ()
     day: datetime.date | None = None
+    context_window_tokens: int | None = None
 
 
 def resolve_price(choice: PriceChoice, facts: Facts) -> ResolvedPrice:
@@ -60,10 +61,27 @@ def resolve_price(choice: PriceChoice, facts: Facts) -> ResolvedPrice:
         model=book.facts["model"],
         policies=tuple(book.facts["policies"]),
         day=day_of(choice.moment),
-        warnings=tuple(prices.notes),
+        warnings=(*prices.notes, *_life_warnings(book.facts, day_of(choice.moment))),
+        context_window_tokens=(book.facts.get("life") or {}).get("context_window_tokens"),
         assumptions=_discounted(choice),
         provenance=() if chosen.place is None else (_place_entry(chosen.place, book.facts),),
     )
+
+
+def _life_warnings(facts: FactRow, day: datetime.date) -> tuple[str, ...]:
+    """What the seller says of the model's life on the day of the bill."""
+    life = facts.get("life") or {}
+    words = {"model": facts["model"], "retired": life.get("retired_on"), "since": life.get("deprecated_on")}
+    if life.get("retired_on") and day.isoformat() >= life["retired_on"]:
+        return (
+            _("%(model)s was retired on %(retired)s: no request of this day is taken; billed are its last prices.")
+            % words,
+        )
+    if life.get("retired_on"):
+        return (_("%(model)s retires on %(retired)s.") % words,)
+    if life.get("deprecated_on") and day.isoformat() >= life["deprecated_on"]:
+        return (_("%(model)s is deprecated since %(since)s.") % words,)
+    return (_("%(model)s is deprecated by its seller.") % words,) if life.get("deprecated") else ()
 
 
 def _discounted(choice: PriceChoice) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from typing import Any
 from django.contrib.admin import site
 from django.urls import reverse
 
+from catalog.models import ApiModel, Provider
+
 PAGES = {
     page.opts.label_lower: page for page in site._registry.values() if page.opts.app_label in ("catalog", "reports")
 }
@@ -39,3 +41,12 @@ def errors_on(page: Any) -> str:
         texts += inline.formset.non_form_errors()
         texts += [text for errors in inline.formset.errors for each in errors.values() for text in each]
     return " ".join(map(str, texts))
+
+
+def first_of(model: Any) -> Any:
+    """The first row of a loaded catalog; of what only the price package brings, one that is made."""
+    row = model.objects.first()
+    if row is None and model is ApiModel:
+        seller = Provider.objects.first()
+        row = ApiModel.objects.create(slug=f"{seller.slug}-m", name="M", model="m", provider=seller, source="a page")
+    return row

@@ -11,7 +11,7 @@ from catalog.admin.two_editors import TwoEditors
 from catalog.models import ApiPrice, Provider, Withdrawal
 from catalog.services.prices import change_price, open_price
 from reports.models import Report
-from tests.catalog.admin_pages import PAGES, address, errors_on, sent_by
+from tests.catalog.admin_pages import PAGES, address, errors_on, first_of, sent_by
 from tests.shipped_catalog import load_shipped_catalog
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,7 @@ def test_an_error_of_every_field_of_every_row_is_shown_wherever_it_comes_from(ro
         row = Report.objects.create(name="a report", owner=root.user)
     else:
         load_shipped_catalog(with_genai_prices=False)
-        row = page.model.objects.first()
+        row = first_of(page.model)
     form = sent_by(root.get(address(row)))
     names = [name for field in row._meta.concrete_fields for name in {field.name, field.attname}]
     assert len(names) > 5

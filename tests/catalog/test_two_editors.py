@@ -13,7 +13,7 @@ from catalog.admin.two_editors import SEEN, TwoEditors, TwoEditorsInline
 from catalog.models import Checkpoint, Gpu, LanguageModel, Preset
 from catalog.services.people import save_by_person
 from reports.models import Report
-from tests.catalog.admin_pages import PAGES, address, errors_on, sent_by
+from tests.catalog.admin_pages import PAGES, address, errors_on, first_of, sent_by
 from tests.catalog.factories import GpuFactory, LanguageModelFactory, PresetFactory
 from tests.shipped_catalog import load_shipped_catalog
 
@@ -53,7 +53,7 @@ def a_row(label, user):
     if model is Report:
         return Report.objects.create(name="a report", owner=user)
     load_shipped_catalog(with_genai_prices=False)
-    return model.objects.first()
+    return first_of(model)
 
 
 def two_texts(row, form) -> tuple[str, str]:

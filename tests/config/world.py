@@ -45,6 +45,7 @@ def rows() -> dict[str, Any]:
         PresetFactory(),
         provider,
         prices,
+        apps.get_model("catalog", "ApiModel").objects.create(slug="seller-m", name="M", provider=provider, model="m"),
         ApiPrice.objects.create(
             slug="seller-m", provider=provider, model="m", meter="input_tokens", unit="1M_tokens", amount="1",
             currency="USD", basis="published", source="s", date_seen=now.date(),

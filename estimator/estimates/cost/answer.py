@@ -36,7 +36,7 @@ from estimator.estimates.unused import unused_days, unused_warnings
 from estimator.question.fields import RequestBody
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
-from estimator.resolvers.prices import price_provenance, resolve_price
+from estimator.resolvers.prices import ResolvedPrice, price_provenance, resolve_price
 
 
 class CostRequest(RequestBody):
@@ -191,12 +191,25 @@ def _api(part: ApiCostPart, asked: Asked, resolved: list[Resolved], steps: list[
     resolved.append(
         Resolved(
             assumptions=tuple(note for note in bill.cost.notes if note not in price.warnings),
-            warnings=(*bill.cost.warnings, *unused_warnings(part, unused_days() if stated else (), prefix="api.")),
+            warnings=(
+                *bill.cost.warnings,
+                *_beyond_window(price, bill),
+                *unused_warnings(part, unused_days() if stated else (), prefix="api."),
+            ),
         )
     )
     if asked.explain:
         steps += bill.explain()
     return api_bill(bill, part, choice.moment.isoformat())
+
+
+def _beyond_window(price: ResolvedPrice, bill: Bill) -> tuple[str, ...]:
+    """A word where the prompt of one request is longer than the model takes."""
+    window, prompt = price.context_window_tokens, bill.cost.prompt_tokens_per_request
+    if window is None or prompt <= window:
+        return ()
+    text = _("The prompt has %(prompt)s tokens and the window of %(model)s is %(window)s: such a request is refused.")
+    return (text % {"prompt": f"{prompt:,f}", "model": price.model, "window": f"{window:,}"},)
 
 
 def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
