@@ -13,6 +13,7 @@ from estimator.engine.cost.self_hosted import Allocation, Billing, Yield
 from estimator.engine.errors import EngineError, MissingFigureError
 from estimator.estimates.cost.price_part import under
 from estimator.estimates.cost.self_hosted import Machines, PowerUse
+from estimator.estimates.memory_fit.idle import with_idle_settings
 from estimator.estimates.throughput.replica import ReplicaSpeed, replica_speed
 from estimator.estimates.unused import Unused, unused_beside_a_rate, unused_by_money, unused_warnings
 from estimator.question.fields import SMALLEST, Count, Currency, Money, OfferSlug, PositiveRate
@@ -107,7 +108,7 @@ def resolved_plan(part: MachinesPart, facts: Facts) -> Plan | None:
         raise ResolutionError(
             [Issue(path=(name,), code="required", detail=_("Needed to compute the speed.")) for name in missing]
         )
-    return resolve_plan(part, facts)
+    return with_idle_settings(resolve_plan(part, facts), "self_hosted.")
 
 
 def speed_and_yield(part: MachinesPart, plan: Plan | None) -> tuple[ReplicaSpeed | None, Yield | None, int]:

@@ -13,6 +13,7 @@ from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart, part_of
 from estimator.estimates.echo import PlanAnswer, plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memory
+from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.load import DEFAULT_TOKENS
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_notes, memory_warnings
@@ -181,7 +182,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         steps=steps,
         explain=asked.explain,
         assumptions=list(_assumptions(plan)),
-        warnings=[*memory_warnings(estimate), *unused_warnings(body, unused_by_memory())],
+        warnings=[*memory_warnings(estimate), *idle_settings(plan), *unused_warnings(body, unused_by_memory())],
         not_modelled=list(memory_not_modelled(estimate)),
     )
     parts["provenance"].append(_policy_entry(plan, parts["provenance"]))

@@ -10,6 +10,7 @@ from estimator.engine.prompt_cache.saving import Prompt
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart
 from estimator.estimates.endpoint import Asked
+from estimator.estimates.memory_fit.idle import with_idle_settings
 from estimator.estimates.prompt_cache.prefix_reuse import PrefixGain, prefix_gain
 from estimator.estimates.unused import Unused, unused_load, unused_warnings
 from estimator.question.fields import PositiveShare
@@ -56,6 +57,7 @@ def reuse_answer(
     load = part.workload or Workload(mode=WorkloadMode.SINGLE_STREAM)
     lengths = {"input_tokens": max(prompt.prompt_tokens, 1), "output_tokens": max(prompt.output_tokens, 1)}
     plan = resolve_plan(part.model_copy(update={"workload": load.model_copy(update=lengths)}), asked.facts)
+    plan = with_idle_settings(plan, "self_hosted.")
     cached = 0 if variable_part_first else prompt.prefix_tokens // BLOCK_TOKENS * BLOCK_TOKENS
     gain = prefix_gain(plan, cached_tokens=cached, hit_rate=part.hit_rate if cached else 0.0)
     notes = Resolved(

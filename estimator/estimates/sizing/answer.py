@@ -15,6 +15,7 @@ from estimator.engine.sizing import Objective
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import common_parts
 from estimator.estimates.endpoint import Asked, Endpoint
+from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.sizing.compute import Option, ranked, size
 from estimator.estimates.sizing.echo import SizingInputs
 from estimator.estimates.sizing.nearest import Budget, Neighbourhood, binds, nearest_candidate
@@ -266,6 +267,8 @@ def _about(
         for gpu in body.prices
         if gpu not in prices
     ]
+    if plans:
+        warnings += idle_settings(plans[0])
     if plans and binding_targets(slo, workload_of(plans[0])) != slo:
         warnings.append(no_gap_text())
     if slo.percentile is not None and body.demand.requests_per_s_peak is None:

@@ -13,6 +13,7 @@ from estimator.engine.speed.words import speed_word
 from estimator.estimates.answers import Band
 from estimator.estimates.echo import plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
+from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.load import load_of
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
@@ -65,7 +66,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
             steps=steps,
             explain=asked.explain,
             assumptions=_assumptions(result),
-            warnings=[*_warnings(result), *unused_warnings(body, _unused(body))],
+            warnings=[*_warnings(result), *idle_settings(plan), *unused_warnings(body, _unused(body))],
             not_modelled=_not_modelled(result),
         ),
         feasible=result.feasible,

@@ -1,0 +1,50 @@
+"""Settings of an engine that make no difference to a plan: found by leaving each out, not by a list kept by hand."""
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from estimator.engine.memory.ledger import ranks
+from estimator.engine.memory.replica_cache import cache_of
+from estimator.engine.options import MemoryOverrides
+from estimator.estimates.memory_fit.load import load_of, memory_plan
+from estimator.resolvers.plan import Plan
+
+# What every engine has, whether it binds here or not.
+_GENERAL = {"utilization", "runtime_overhead_bytes", "max_batched_tokens", "max_num_seqs", "kv_cache_tokens_observed"}
+_SPECIAL = tuple(field.name for field in fields(MemoryOverrides) if field.name not in _GENERAL)
+
+
+def idle_settings(plan: Plan, prefix: str = "") -> Iterator[str]:
+    """A warning that names the memory settings that were given and change nothing of this model on this engine.
+
+    Args:
+        plan: the resolved plan.
+        prefix: place of the plan in the request, with its last point.
+    """
+    given = [name for name in _SPECIAL if getattr(plan.memory, name) is not None]
+    if not given:
+        return
+    own = _seen(plan)
+    idle = [name for name in given if _seen(replace(plan, memory=replace(plan.memory, **{name: None}))) == own]
+    if idle:
+        names = ", ".join(f"{prefix}memory.{name}" for name in idle)
+        text = _("No difference: %(fields)s; so it is here anyway, or this engine and model have no use of it.")
+        yield text % {"fields": names}
+
+
+def with_idle_settings(plan: Plan, prefix: str) -> Plan:
+    """The plan with the warning among its own."""
+    return replace(plan, warnings=(*plan.warnings, *idle_settings(plan, prefix)))
+
+
+def _seen(plan: Plan) -> tuple[Any, ...]:
+    """What the memory of a plan comes to: bytes of each rank, and what its cache holds of the load and of one token."""
+    memory = memory_plan(plan)
+    held = ranks(memory)
+    cache = cache_of(memory, held)
+    parts = ("kv_budget_bytes", "activation_bytes", "cuda_graph_bytes", "outside_graph_bytes", "batched_tokens")
+    figures = tuple(getattr(rank, part) for rank in held for part in parts)
+    return (*figures, cache.engine_sequences, *(float(cache.sequences(tokens)) for tokens in (1, load_of(plan)[1])))
