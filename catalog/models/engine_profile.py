@@ -1,5 +1,6 @@
 """Engine profiles: how a version of a serving engine uses memory and time, with the evidence of each constant."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -52,6 +53,9 @@ class EngineProfile(CatalogRow):
         verbose_name = _("engine profile")
         verbose_name_plural = _("engine profiles")
 
+    # Aliases of all profiles after a load that moves some: what they are held against in place of the database.
+    aliases_to_be: Mapping[str, list[str]] | None = None
+
     def clean(self) -> None:
         """Refuse constants the engine would refuse, and names that two profiles would answer to."""
         errors: dict[str, Any] = {}
@@ -83,8 +87,10 @@ class EngineProfile(CatalogRow):
         """What is wrong with the aliases, in words, or None."""
         if not isinstance(self.aliases, list) or not all(isinstance(alias, str) for alias in self.aliases):
             return str(_("Give a list of names."))
-        others = EngineProfile.objects.exclude(pk=self.pk).values_list("slug", "aliases")
-        taken = {name: slug for slug, aliases in others for name in (slug, *aliases)}
+        others = self.aliases_to_be
+        if others is None:
+            others = dict(EngineProfile.objects.exclude(pk=self.pk).values_list("slug", "aliases"))
+        taken = {name: slug for slug, aliases in others.items() if slug != self.slug for name in (slug, *aliases)}
         for alias in self.aliases:
             try:
                 validate_slug(alias)

@@ -6,7 +6,7 @@ under the same slug, is never touched, and one that a person deleted or renamed 
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -75,26 +75,46 @@ def plan(model: type[CatalogRow], file: DataFile) -> LoadPlan:
     rows = {row.slug: row for row in model._default_manager.all()}
     withdrawn = withdrawn_rows(model)
     add, change, left, unchanged = [], [], [], 0
-    for record in file.records:
+    records, aliases = _with_free_aliases(file.records, rows) if model is EngineProfile else (file.records, None)
+    for record in records:
         row = rows.pop(record.slug, None)
         if row is None and record.slug in withdrawn:
             left.append((record.slug, withdrawn[record.slug].words))
         elif record.held:
             left.append((record.slug, record.held))
         elif row is None:
-            _check(model, record, file.name)
+            _check(model, record, file.name, aliases=aliases)
             add.append(record)
         elif row.edited_by_person:
             left.append((record.slug, _("edited by a person")))
         elif row.loaded_sha256 == record.sha256:
             unchanged += 1
         else:
-            _check(model, record, file.name, instance=row)
+            _check(model, record, file.name, instance=row, aliases=aliases)
             change.append(RowChange(row=row, record=record, changes=tuple(_differences(row, record))))
     for slug, row in rows.items():
         if row.loaded_from == file.name:
             left.append((slug, _("no longer in the file")))
     return LoadPlan(model=model, file=file, add=tuple(add), change=tuple(change), left=tuple(left), unchanged=unchanged)
+
+
+def _with_free_aliases(
+    records: Sequence[Record], rows: Mapping[str, Any]
+) -> tuple[Sequence[Record], dict[str, list[str]]]:
+    """Records without the aliases of profiles that stay as they are, and the aliases of all profiles after the load.
+
+    A release may give an alias to a newer profile: the older one of the same file gives it up in the same load.
+    """
+    stays = set(rows) - {record.slug for record in records} | {slug for slug in rows if rows[slug].edited_by_person}
+    kept = {slug: list(rows[slug].aliases) for slug in stays}
+    held = {name for slug, aliases in kept.items() for name in (slug, *aliases)}
+    freed = []
+    for record in records:
+        aliases = record.values.get("aliases", [])
+        free = [alias for alias in aliases if alias not in held]
+        freed.append(record if free == aliases else replace(record, values={**record.values, "aliases": free}))
+    stated = {record.slug: list(record.values.get("aliases", [])) for record in freed}
+    return freed, {slug: list(row.aliases) for slug, row in rows.items()} | stated | kept
 
 
 def load(plans: Iterable[LoadPlan]) -> None:
@@ -158,13 +178,22 @@ def _differences(row: CatalogRow, record: Record) -> Iterable[FieldChange]:
             yield FieldChange(field=name, before=before, after=after)
 
 
-def _check(model: type[CatalogRow], record: Record, file: str, instance: CatalogRow | None = None) -> None:
+def _check(
+    model: type[CatalogRow],
+    record: Record,
+    file: str,
+    *,
+    instance: CatalogRow | None = None,
+    aliases: Mapping[str, list[str]] | None = None,
+) -> None:
     """Run the checks of the model on a record before anything is written."""
     known = {field.name for field in model._meta.concrete_fields}
     unknown = set(record.values) - known
     if unknown:
         raise DataFileError(f"{file}: {record.slug}: no such field: {sorted(unknown)[0]}")
     row = model(**record.values)
+    if isinstance(row, EngineProfile):
+        row.aliases_to_be = aliases
     if instance is not None:
         row.pk = instance.pk
         row._state.adding = False

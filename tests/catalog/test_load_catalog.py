@@ -94,3 +94,29 @@ def test_every_engine_profile_builds_the_engine_s_own_dataclass():
         assert engine_profile(engine_facts(slug)).slug == slug
     assert engine_facts("vllm")["slug"] == "vllm-0.19"
     assert engine_facts("tensorrt-llm")["slug"] == "tensorrt-llm-1"
+
+
+def move_alias() -> str:
+    """A catalog as an older release left it: the alias of the newest vLLM at an older profile. Returns the newest."""
+    load()
+    newest = EngineProfile.objects.get(slug=engine_facts("vllm")["slug"])
+    EngineProfile.objects.filter(pk=newest.pk).delete()
+    older = EngineProfile.objects.filter(slug__startswith="vllm").order_by("slug").first()
+    assert older is not None
+    EngineProfile.objects.filter(pk=older.pk).update(aliases=["vllm"], loaded_sha256="")
+    return newest.slug
+
+
+def test_an_alias_that_a_release_gives_to_a_newer_profile_moves_in_one_load():
+    newest = move_alias()
+    load()
+    assert engine_facts("vllm")["slug"] == newest
+
+
+def test_an_alias_of_a_profile_that_a_person_edited_stays_there_and_the_load_goes_on():
+    newest = move_alias()
+    EngineProfile.objects.filter(aliases=["vllm"]).update(edited_by_person=True)
+    load()
+    assert engine_facts("vllm")["slug"] != newest
+    assert "vllm" not in EngineProfile.objects.get(slug=newest).aliases
+    assert "engines.yaml (" in load()
