@@ -10,6 +10,9 @@ from reports import clock, document
 from reports.choices import State
 from reports.models import Artifact, Report, ReportVersion
 
+# Members that only some kinds of finding have; null in the others.
+_OPTIONAL_OF_FINDINGS = ("other_row_index", "other_row", "row_indices", "count")
+
 
 def versions_of(report: Report) -> QuerySet[ReportVersion]:
     """The versions of a report, newest first, without their large columns."""
@@ -73,7 +76,7 @@ def detail(version: ReportVersion, made: dict[str, Any]) -> dict[str, Any]:
         "snapshot": version.snapshot,
         "snapshot_sha256": version.snapshot_sha256,
         "summary": version.summary or None,
-        "findings": document.findings(version),
+        "findings": [dict.fromkeys(_OPTIONAL_OF_FINDINGS) | finding for finding in document.findings(version)],
         "files": [
             {
                 "format": file.format,

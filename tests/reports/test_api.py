@@ -10,6 +10,7 @@ from reports.artifacts import build
 from reports.models import Report, ReportVersion
 from reports.services import versions
 from reports.work import worker
+from tests.published_schema import faults
 from tests.reports.conftest import SWEEP
 
 pytestmark = pytest.mark.django_db
@@ -359,3 +360,10 @@ def test_reports_are_found_by_a_whole_tag_with_any_characters(api, ana, make_rep
     make_report(ana, tags=["h1000"])
     for tag, count in (("h100", 1), ("h10", 0), ('q"uote', 1), ("100%", 1), ("%", 0), ("' or 1=1", 0)):
         assert api(ana).get("/api/v1/reports/", {"tag": tag}).json()["count"] == count, tag
+
+
+def test_a_version_is_as_the_schema_says_with_findings_of_every_kind(api, ana, make_report):
+    version = make_report(ana)
+    answer = api(ana).get(f"{URL}{version.report_id}/versions/1/").json()
+    assert len({finding["kind"] for finding in answer["findings"]}) >= 4
+    assert faults("VersionAnswer", answer) == []
