@@ -9,6 +9,7 @@ from estimator.engine.cost.self_hosted import Billing
 from estimator.engine.explain import Step
 from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart
 from estimator.estimates.cost.api_bill import Bill, bill_usage
+from estimator.estimates.cost.ownership_part import ownership_steps
 from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart, as_sent, json_quantity
 from estimator.estimates.cost.self_hosted import (
     Electricity,
@@ -103,6 +104,18 @@ class ElectricityCost(ResponsePart):
         )
 
 
+class OwnedBill(ResponsePart):
+    """What owned machines cost a month, part by part."""
+
+    capital: Amount = Field(description="Capital paid off with its interest.")
+    electricity: Amount = Field(description="Power of GPUs, hosts and network times PUE, hours and price.")
+    colocation: Amount = Field(description="Kilowatts times their price in a rack.")
+    overhead: Amount = Field(description="As stated.")
+    staff: Amount = Field(description="As stated.")
+    licence: Amount = Field(description="As stated.")
+    total: Amount = Field(description="Their sum.")
+
+
 class SelfHostedBill(ResponsePart):
     """What tokens cost on one's own GPUs."""
 
@@ -137,7 +150,9 @@ class SelfHostedBill(ResponsePart):
     )
     cost_per_request: Amount | None = Field(description="Cost of one request; null with a reason.")
     cost_per_hour: Amount = Field(description="Price of an hour of all GPUs while they run.")
-    cost_per_month: Amount = Field(description="Bill of a month of 730 h.")
+    cost_per_month: Amount = Field(description="Bill of a month: its hours and all that is paid beside them.")
+    price_per_gpu_hour: Amount = Field(description="Price of a GPU hour; of owned machines their month over its hours.")
+    owned: OwnedBill | None = Field(description="The month of owned machines, part by part; null for rented ones.")
     usage_cost_per_mtok_output: Amount | None = Field(
         description="Cost of a million output tokens at full load, idle time left out: flatters, not for comparison."
     )
@@ -267,13 +282,17 @@ def _hosted(part: SelfHostedPart, asked: Asked, resolved: list[Resolved], steps:
     if plan is not None:
         resolved.append(plan)
     if asked.explain:
+        if paid.owned is not None and paid.month is not None:
+            steps += ownership_steps(paid.owned, paid.month, paid.currency)
         steps += cost.explain()
     return hosted_bill(cost, speed)
 
 
 def hosted_notes(part: SelfHostedPart, paid: Machines, *, planned: bool) -> Resolved:
     """What self-hosted money leaves out, and what was given in vain."""
-    left_out = [_("staff, storage, traffic out of the site and taxes")]
+    left_out = [_("storage, traffic out of the site and taxes")]
+    if not any(Decimal(getattr(part, name)) for name in ("staff_per_month", "overhead_per_month")):
+        left_out.append(_("staff"))
     if paid.billing is Billing.SPOT:
         left_out.append(_("work lost when a spot machine is taken away"))
     if paid.billing is Billing.SCALE_TO_ZERO:
@@ -310,6 +329,8 @@ def hosted_bill(cost: SelfHostedCost, speed: ReplicaSpeed | None) -> SelfHostedB
         cost_per_request=cost.cost_per_request,
         cost_per_hour=cost.cost_per_hour,
         cost_per_month=cost.cost_per_month,
+        price_per_gpu_hour=paid.price_per_gpu_hour,
+        owned=None if paid.month is None else OwnedBill(**paid.month.parts, total=paid.month.total),
         usage_cost_per_mtok_output=cost.usage_cost_per_mtok_output,
         reasons=cost.reasons,
         electricity=None if cost.electricity is None else ElectricityCost.of(cost.electricity),

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 
 from estimator.engine.cost import money
+from estimator.engine.cost.ownership import OwnedMonth, Ownership
 from estimator.engine.cost.self_hosted import (
     HOURS_PER_MONTH,
     Allocation,
@@ -19,13 +20,23 @@ from estimator.engine.explain import Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machines:
-    """What is paid for: GPUs, their price an hour, and how hours are billed."""
+    """What is paid for: GPUs, their price an hour, and how hours are billed.
+
+    Owned machines (`owned`, with the bill of their month) have no price of an hour of their own: it is their month's
+    bill over its hours. `billed_gpus` counts those of whole nodes where only nodes are sold; `extra_per_month` is paid
+    beside the hours whatever the load.
+    """
 
     price_per_gpu_hour: Decimal
     currency: str
     gpus: int
     billing: Billing = Billing.RESERVED
     load_fraction: float = 1.0
+    hours_per_month: Decimal = Decimal(HOURS_PER_MONTH)
+    extra_per_month: Decimal = Decimal(0)
+    billed_gpus: int | None = None
+    owned: Ownership | None = None
+    month: OwnedMonth | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.load_fraction <= 1:
@@ -33,9 +44,27 @@ class Machines:
 
     @property
     def cost_per_hour(self) -> Decimal:
-        """Price of an hour of all GPUs while they run, exact."""
+        """Price of an hour of all GPUs while they run, exact; of owned ones their month over its hours."""
+        if self.month is not None:
+            return money.round_physics(self.month.total / self.hours_per_month)
         with localcontext(money.EXACT):
-            return self.price_per_gpu_hour * self.gpus
+            return self.price_per_gpu_hour * (self.billed_gpus or self.gpus)
+
+    @property
+    def cost_per_month(self) -> Decimal:
+        """Everything paid in a month."""
+        if self.month is not None:
+            return self.month.total
+        with localcontext(money.EXACT):
+            held = self.hours_per_month * money.from_physics(self.billed_share)
+            return (self.cost_per_hour * held + self.extra_per_month).normalize()
+
+    @property
+    def full_cost_per_hour(self) -> float:
+        """What an hour of billed time costs with all that is paid beside it."""
+        if self.month is None and not self.extra_per_month:
+            return money.to_physics(self.cost_per_hour)
+        return money.to_physics(self.cost_per_month) / (float(self.hours_per_month) * self.billed_share)
 
     @property
     def billed_share(self) -> float:
@@ -99,17 +128,8 @@ class SelfHostedCost:
 
     def explain(self) -> list[Step]:
         """Hour, tokens of an hour, cost per million, month."""
-        currency, hour = self.machines.currency, self.machines.cost_per_hour
-        steps = [
-            Step.worked(
-                name="cost_per_hour",
-                formula="price_per_gpu_hour · gpus",
-                values={"price_per_gpu_hour": self.machines.price_per_gpu_hour, "gpus": self.machines.gpus},
-                value=hour,
-                unit=currency,
-                source="price of the machines",
-            )
-        ]
+        currency, hour = self.machines.currency, self.machines.full_cost_per_hour
+        steps = [] if self.machines.owned is not None else [self._hour()]
         if (
             self.allocation is Allocation.ALL_TO_OUTPUT
             and self.made is not None
@@ -129,17 +149,33 @@ class SelfHostedCost:
                     source="definition; utilisation divides tokens, it never lowers the bill of held machines",
                 )
             )
-        steps.append(
-            Step.worked(
-                name="cost_per_month",
-                formula="cost_per_hour · 730 · billed_share",
-                values={"cost_per_hour": hour, "billed_share": self.machines.billed_share},
-                value=self.cost_per_month,
-                unit=currency,
-                source="730 h a month: 8,760 h a year / 12",
-            )
-        )
+        if self.machines.owned is None:
+            steps.append(self._month())
         return steps
+
+    def _hour(self) -> Step:
+        paid = self.machines
+        return Step.worked(
+            name="cost_per_hour",
+            formula="price_per_gpu_hour · gpus",
+            values={"price_per_gpu_hour": paid.price_per_gpu_hour, "gpus": paid.billed_gpus or paid.gpus},
+            value=paid.cost_per_hour,
+            unit=paid.currency,
+            source="price of the machines",
+        )
+
+    def _month(self) -> Step:
+        paid = self.machines
+        extra = {"extra_per_month": paid.extra_per_month} if paid.extra_per_month else {}
+        return Step.worked(
+            name="cost_per_month",
+            formula="cost_per_hour · hours · billed_share" + (" + extra_per_month" if extra else ""),
+            values={"cost_per_hour": paid.cost_per_hour, "hours": paid.hours_per_month,
+                    "billed_share": paid.billed_share, **extra},
+            value=self.cost_per_month,
+            unit=paid.currency,
+            source="730 h a month where not given: 8,760 h a year / 12",
+        )  # fmt: skip
 
 
 def cost_of_nothing(
@@ -165,7 +201,7 @@ def cost_of_nothing(
         cost_per_mtok_blended=None,
         cost_per_request=None,
         cost_per_hour=machines.cost_per_hour,
-        cost_per_month=_month(machines),
+        cost_per_month=machines.cost_per_month,
         usage_cost_per_mtok_output=None,
         reasons=dict.fromkeys(_OF_TOKENS, reason),
         electricity=None if power is None else _electricity(power, machines, None),
@@ -176,11 +212,6 @@ _OF_TOKENS = (
     "tokens_per_s_output", "cost_per_mtok_output", "cost_per_mtok_input", "cost_per_mtok_cached_input",
     "cost_per_mtok_blended", "cost_per_request", "usage_cost_per_mtok_output",
 )  # fmt: skip
-
-
-def _month(machines: Machines) -> Decimal:
-    with localcontext(money.EXACT):
-        return (machines.cost_per_hour * HOURS_PER_MONTH * money.from_physics(machines.billed_share)).normalize()
 
 
 def self_hosted_cost(
@@ -205,7 +236,7 @@ def self_hosted_cost(
     Raises:
         MissingFigureError: The allocation needs figures that are not there.
     """
-    hour = money.to_physics(machines.cost_per_hour)
+    hour = machines.full_cost_per_hour
     split = split_cost(
         hour,
         made,
@@ -228,7 +259,7 @@ def self_hosted_cost(
         cost_per_mtok_blended=_money(split.blended),
         cost_per_request=_money(split.per_request),
         cost_per_hour=machines.cost_per_hour,
-        cost_per_month=_month(machines),
+        cost_per_month=machines.cost_per_month,
         usage_cost_per_mtok_output=money.money_from_physics(split.output * share),
         reasons=split.reasons,
         electricity=None if power is None else _electricity(power, machines, made),
@@ -243,7 +274,7 @@ def _electricity(power: PowerUse, machines: Machines, made: Yield | None) -> Ele
     per_hour = electricity_per_hour(
         gpus=machines.gpus, tdp_w=power.tdp_w, pue=power.pue, price_per_kwh=money.to_physics(power.price_per_kwh)
     )
-    hours = HOURS_PER_MONTH * machines.billed_share
+    hours = float(machines.hours_per_month) * machines.billed_share
     per_mtok = None
     if made is not None:
         share = machines.productive_share

@@ -9,8 +9,11 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from estimator.engine.codes import Reason
+from estimator.engine.cost import money
+from estimator.engine.cost.ownership import owned_month
 from estimator.engine.cost.self_hosted import Allocation, Billing, Yield
 from estimator.engine.errors import EngineError, MissingFigureError
+from estimator.estimates.cost.ownership_part import OwnershipPart, not_owned, owned_by
 from estimator.estimates.cost.price_part import under
 from estimator.estimates.cost.self_hosted import Machines, PowerUse
 from estimator.estimates.memory_fit.idle import with_idle_settings
@@ -19,7 +22,6 @@ from estimator.estimates.unused import Unused, unused_beside_a_rate, unused_by_m
 from estimator.question.fields import SMALLEST, Count, Currency, Money, OfferSlug, PositiveRate
 from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
-from estimator.question.plan import PlanRequest
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpu_prices import OFFERS_CURRENCY, GpuPrice, default_price
 from estimator.resolvers.gpus import resolve_gpu
@@ -31,7 +33,7 @@ ValueT = TypeVar("ValueT")
 _BILLING_OF_MARKET = {"on-demand": "on_demand", "spot": "spot", "reserved": "reserved", "serverless": "scale_to_zero"}
 
 
-class MachinesPart(PlanRequest):
+class MachinesPart(OwnershipPart):
     """Price of the GPUs, and either their tokens per second or the plan to compute it from."""
 
     # Optional, never null: a union told apart by key cannot be joined with None.
@@ -168,26 +170,36 @@ def machines(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Res
     Raises:
         ResolutionError: No price, a price without currency, a price and an offer, or an offer in another currency.
     """
-    if part.offer is not None and part.price_per_gpu_hour is not None:
-        detail = _("Give price_per_gpu_hour or offer, not both.")
-        raise ResolutionError([Issue(path=("offer",), code="ambiguous", detail=detail)])
+    ways = ("price_per_gpu_hour", "price_per_node_hour", "offer", "capex")
+    given = [name for name in ways if getattr(part, name) is not None]
+    if len(given) > 1:
+        detail = _("Give exactly one of %(ways)s.") % {"ways": ", ".join(ways)}
+        raise ResolutionError([Issue(path=(given[-1],), code="ambiguous", detail=detail)])
+    if part.capex is not None:
+        return _owned(part, facts, gpus)
     if part.offer is not None:
         offer = facts.row("offer", part.offer)
         if part.currency not in (None, offer["currency"]):
             detail = _("The offer is in %(currency)s; nothing is converted.") % {"currency": offer["currency"]}
             raise ResolutionError([Issue(path=("currency",), code="ambiguous", detail=detail)])
         return _from_offer(part, offer, gpus)
-    if part.price_per_gpu_hour is None and (found := _default(part, facts)) is not None:
-        return _paid(part, found.amount, found.currency, gpus), Resolved(
+    if not given and (found := _default(part, facts)) is not None:
+        return _rented(part, found.amount, found.currency, gpus, part.billing), Resolved(
             assumptions=(_("Price not given: %(source)s.") % {"source": found.source},),
             provenance=(found.provenance("self_hosted.price_per_gpu_hour"),),
         )
-    missing = [name for name in ("price_per_gpu_hour", "currency") if getattr(part, name) is None]
+    missing = [] if given else ["price_per_gpu_hour"]
+    missing += [] if part.currency is not None else ["currency"]
     if missing:
-        detail = _("Give price_per_gpu_hour with its currency, or offer.")
+        detail = _("Give price_per_gpu_hour with its currency, capex, or offer.")
         raise ResolutionError([Issue(path=(name,), code="required", detail=detail) for name in missing])
-    priced = _paid(part, Decimal(part.price_per_gpu_hour or "0"), part.currency or "", gpus)
-    return priced, Resolved(provenance=(_price_entry(part.price_per_gpu_hour or "", priced.currency, "request", None),))
+    priced = _rented(part, Decimal(part.price_per_gpu_hour or "0"), part.currency or "", gpus, part.billing)
+    if part.price_per_node_hour is not None:
+        nodes = -(-gpus // part.gpus_per_node)
+        per_gpu = money.priced(Decimal(1), Decimal(part.price_per_node_hour), part.gpus_per_node)
+        priced = replace(priced, price_per_gpu_hour=per_gpu, billed_gpus=nodes * part.gpus_per_node)
+    amount = money.money_text(priced.price_per_gpu_hour)
+    return priced, Resolved(provenance=(_price_entry(amount, priced.currency, "request", None),))
 
 
 def _default(part: MachinesPart, facts: Facts) -> GpuPrice | None:
@@ -197,14 +209,37 @@ def _default(part: MachinesPart, facts: Facts) -> GpuPrice | None:
     return default_price(part.gpu, facts, part.currency or OFFERS_CURRENCY)
 
 
-def _paid(part: MachinesPart, amount: Decimal, currency: str, gpus: int) -> Machines:
+def _rented(part: MachinesPart, price: Decimal, currency: str, gpus: int, billing: str | None) -> Machines:
     return Machines(
-        price_per_gpu_hour=amount,
+        price_per_gpu_hour=price,
         currency=currency,
         gpus=gpus,
-        billing=Billing(part.billing or "reserved"),
+        billing=Billing(billing or "reserved"),
         load_fraction=part.load_fraction,
+        hours_per_month=Decimal(repr(part.hours_per_month)),
+        extra_per_month=part.beside_rent(),
     )
+
+
+def _owned(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Resolved]:
+    """Owned machines with the bill of their month.
+
+    Raises:
+        ResolutionError: No currency, or electricity in another one.
+    """
+    if part.currency is None:
+        raise ResolutionError([Issue(path=("currency",), code="required", detail=_("Needed with capex."))])
+    if part.power is not None and part.power.currency != part.currency:
+        detail = _("Electricity and machines are added up: give both in one currency.")
+        raise ResolutionError([Issue(path=("power", "currency"), code="ambiguous", detail=detail)])
+    tdp_w = None
+    if part.power is not None and part.watts_per_gpu is None and part.gpu is not None:
+        tdp_w = resolve_gpu(part.gpu, facts, ideal=False).facts.get("tdp_w")
+    owned, assumed = owned_by(part, gpus, float(tdp_w) if tdp_w else None)
+    month = owned_month(owned)
+    priced = replace(_rented(part, month.per_gpu_hour, part.currency, gpus, part.billing), owned=owned, month=month)
+    entry = _price_entry(money.money_text(month.per_gpu_hour), part.currency, "capex of the request", None)
+    return priced, Resolved(provenance=(entry,), assumptions=assumed)
 
 
 def at_arrivals(part: MachinesPart, paid: Machines, speed: ReplicaSpeed | None) -> Machines:
@@ -228,17 +263,14 @@ def _price_entry(amount: str, currency: str, source: str, date: str | None) -> P
 
 
 def _from_offer(part: MachinesPart, offer: Any, gpus: int) -> tuple[Machines, Resolved]:
-    priced = Machines(
-        price_per_gpu_hour=Decimal(offer["price_per_gpu_hour"]),
-        currency=offer["currency"],
-        gpus=gpus,
-        billing=Billing(part.billing or _BILLING_OF_MARKET.get(offer["market"], "reserved")),
-        load_fraction=part.load_fraction,
-    )
+    market = part.billing or _BILLING_OF_MARKET.get(offer["market"], "reserved")
+    priced = _rented(part, Decimal(offer["price_per_gpu_hour"]), offer["currency"], gpus, market)
     warnings = []
     if gpus % offer["gpu_count"]:
+        whole = -(-gpus // offer["gpu_count"]) * offer["gpu_count"]
+        priced = replace(priced, billed_gpus=whole)
         warnings.append(
-            _("The offer is for whole instances of %(n)s GPUs; %(gpus)s GPUs leave one partly unused.")
+            _("The offer is for whole instances of %(n)s GPUs; %(gpus)s GPUs leave one partly unused, which is paid.")
             % {"n": offer["gpu_count"], "gpus": gpus}
         )
     gpu_slug = part.gpu if isinstance(part.gpu, str) else None
@@ -261,6 +293,9 @@ def power_use(part: MachinesPart, plan: Plan | None, facts: Facts) -> PowerUse |
     """
     if part.power is None:
         return None
+    if part.watts_per_gpu is not None:
+        price = Decimal(part.power.price_per_kwh)
+        return PowerUse(tdp_w=part.watts_per_gpu, pue=part.power.pue, price_per_kwh=price, currency=part.power.currency)
     if part.gpu is None:
         detail = _("Needed for its power: without a GPU no electricity can be counted.")
         raise ResolutionError([Issue(path=("gpu",), code="required", detail=detail)])
@@ -289,6 +324,9 @@ def unused_machines(part: SelfHostedPart) -> tuple[str, ...]:
             rules.append(("gpu", _("tokens_per_s_output is given")))
         if part.workload is not None and part.workload.output_tokens is None:
             rules.append(("workload.input_tokens", _("workload.output_tokens is needed with it")))
+    rules += [(name, _("only owned machines (capex) take it")) for name in not_owned(part) if name != "watts_per_gpu"]
+    if part.capex is not None:
+        rules += [(name, _("owned machines have no rent")) for name in ("upfront", "commitment_months", "billing")]
     if part.allocation != "ratio":
         rules.append(("output_input_cost_ratio", _("only allocation ratio takes it")))
     return unused_warnings(part, rules, prefix="self_hosted.")
