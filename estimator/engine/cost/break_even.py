@@ -54,38 +54,42 @@ def replicas_for(requests: float, replica_requests: float) -> int:
     return max(math.ceil(requests / replica_requests - 1e-9), 1)
 
 
-def crossing(*, api_cost_per_request: Decimal, replica_cost: Decimal, replica_requests: float) -> Crossing:
-    """Where the API's line meets the staircase of replicas.
+def crossing(
+    *, api_cost_per_request: Decimal, replica_cost: Decimal, replica_requests: float, fixed_cost: Decimal = Decimal(0)
+) -> Crossing:
+    """Where the API's line meets the staircase of replicas, F + n·c, with F paid whatever the volume.
+
+    The line meets step n at (F + n·c) / a, the first n being ⌈F / (a·v − c)⌉, at least 1. Just above n·v the bill is
+    F + (n + 1)·c against a·n·v: never dearer once n ≥ (F + c) / (a·v − c).
 
     Args:
         api_cost_per_request: a, exact.
         replica_cost: c, one replica for a month.
         replica_requests: v, requests a replica serves in a month at the allowed load.
+        fixed_cost: F, what self-hosting costs each month beside its replicas.
     """
-    line, step = money.to_physics(api_cost_per_request), money.to_physics(replica_cost)
+    line, step, fixed = (money.to_physics(part) for part in (api_cost_per_request, replica_cost, fixed_cost))
     if line <= 0:
         return Crossing(
             first_requests_per_month=None,
             always_from_requests_per_month=None,
-            load_fraction_needed=math.inf if step else 0.0,
+            load_fraction_needed=math.inf if step + fixed else 0.0,
             reason="the API is free of charge",
         )
-    first = step / line
-    needed = first / replica_requests
-    if needed > 1:
+    needed = (step + fixed) / line / replica_requests
+    gain = line * replica_requests - step
+    if gain < -1e-12 * step or (needed > 1 and gain <= 1e-12 * step):
         return Crossing(
             first_requests_per_month=None,
             always_from_requests_per_month=None,
             load_fraction_needed=needed,
             reason="a full replica costs more than the API for the same requests",
         )
-    # Just above n·v the bill is (n + 1)·c against a·n·v: never dearer once n ≥ c / (a·v − c). The last step that begins
-    # dearer is the one with as many replicas; it pays from n·c / a on.
-    gain = line * replica_requests - step
-    always = None if gain <= 1e-12 * step else max(math.ceil(step / gain - 1e-9), 1) * first
+    first = max(math.ceil(fixed / gain - 1e-9), 1) if fixed else 1
+    last = None if gain <= 1e-12 * step else max(math.ceil((fixed + step) / gain - 1e-9), 1)
     return Crossing(
-        first_requests_per_month=first,
-        always_from_requests_per_month=always,
+        first_requests_per_month=(fixed + first * step) / line,
+        always_from_requests_per_month=None if last is None else (fixed + last * step) / line,
         load_fraction_needed=needed,
         reason=None,
     )
@@ -98,6 +102,7 @@ def staircase(
     replica_requests: float,
     gpus_per_replica: int,
     requests: float,
+    fixed_cost: Decimal = Decimal(0),
 ) -> tuple[Stair, ...]:
     """The steps around a volume: the first ones, and those up to one beyond it, at most 12."""
     wanted = replicas_for(requests, replica_requests)
@@ -106,7 +111,7 @@ def staircase(
     for replicas in range(first, wanted + 2):
         end = replicas * replica_requests
         with localcontext(money.EXACT):
-            bill = (replica_cost * replicas).normalize()
+            bill = (fixed_cost + replica_cost * replicas).normalize()
             api = api_cost_per_request * money.from_physics(end)
         stairs.append(
             Stair(

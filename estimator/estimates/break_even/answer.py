@@ -1,150 +1,63 @@
-"""`estimates/break-even/`: an API against reserved self-hosting for a month's traffic."""
+"""`estimates/break-even/`: an API against reserved self-hosting for a month's traffic, and the months ahead."""
 
 import datetime
 import math
-from decimal import Decimal
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from decimal import Decimal, localcontext
+from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
-from pydantic import Field
 
 from estimator.engine.codes import Reason
+from estimator.engine.cost import money
 from estimator.engine.cost.api import api_cost
-from estimator.engine.cost.break_even import Stair
 from estimator.engine.cost.self_hosted import Billing, Yield
+from estimator.engine.errors import MissingFigureError
 from estimator.engine.specs import WorkloadMode
-from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart, part_of
-from estimator.estimates.break_even.compute import BreakEvenResult, Traffic, api_costs, break_even
-from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart
+from estimator.estimates.break_even.compute import BreakEvenResult, Kind, ReplicaBill, Traffic, break_even
+from estimator.estimates.break_even.months import (
+    API,
+    OWN,
+    PROVISIONED,
+    RENT,
+    Ahead,
+    Change,
+    Fleet,
+    api_month,
+    changes,
+    months_ahead,
+    provisioned_month,
+)
+from estimator.estimates.break_even.parts import (
+    BreakEvenAnswer,
+    BreakEvenChange,
+    BreakEvenRequest,
+    ComparedApiPart,
+)
+from estimator.estimates.cost.price_part import InlinePricePart
 from estimator.estimates.cost.self_hosted import Machines
 from estimator.estimates.cost.self_hosted_part import (
     SelfHostedPart,
     in_part,
     machines,
+    power_use,
     resolved_plan,
     speed_and_yield,
     unused_machines,
 )
-from estimator.estimates.cost.usage_part import exact
-from estimator.estimates.echo import PartlyPlannedAnswer, several_parts
+from estimator.estimates.echo import several_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.throughput.replica import ReplicaSpeed
 from estimator.estimates.unused import Unused, unused_of_a_bill, unused_warnings
-from estimator.question.fields import WHOLE, Currency, Money, RequestBody, Tokens, TokensOrNone
 from estimator.question.workload import Workload
 from estimator.resolvers.issues import Issue, ResolutionError
-from estimator.resolvers.plan import Plan, Provenance, Resolved
+from estimator.resolvers.plan import Provenance, Resolved
 from estimator.resolvers.prices import price_provenance, resolve_price
 
-
-class ComparedApiPart(ApiCostPart):
-    """The prices; the usage follows from the month's traffic."""
-
-    usage: dict[str, float] = Field(default={}, description="Not used here: the lengths are those of `monthly`.")
-
-
-class MonthlyPart(RequestBody):
-    """A month's traffic."""
-
-    requests: Annotated[int, Field(ge=1, le=10**12), WHOLE] = Field(description="Requests in the month, count.")
-    input_tokens: TokensOrNone = Field(description="Prompt of ONE request, cached tokens included, tokens.")
-    output_tokens: Tokens = Field(description="Answer of ONE request, tokens.")
-    cached_fraction: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.0, description="Share of prompt tokens read from the cache, 0 to below 1."
-    )
-
-
-class ExchangeRatePart(RequestBody):
-    """A dated rate of yours; nothing is ever converted without one."""
-
-    from_currency: Currency
-    to_currency: Currency
-    rate: Money = Field(description="Units of to_currency for one of from_currency, exact decimal.")
-    on: datetime.date = Field(description="Day of the rate.")
-
-
-class BreakEvenRequest(RequestBody):
-    """Both sides and the month."""
-
-    self_hosted: SelfHostedPart = Field(
-        description="GPUs of ONE replica and their price, with what it yields; load_fraction is the most it may carry."
-    )
-    api: ComparedApiPart = Field(description="The API.")
-    monthly: MonthlyPart = Field(description="The month's traffic.")
-    exchange_rate: ExchangeRatePart | None = Field(
-        default=None, description="From the API's currency to the machines', where they differ."
-    )
-
-
-class BreakEvenApi(ResponsePart):
-    """The API's side."""
-
-    cost_per_request: Amount = Field(description="Bill of one request.")
-    cost_per_month: Amount = Field(description="Bill of the month.")
-
-
-class BreakEvenHosted(ResponsePart):
-    """The self-hosted side on the reserved basis: the one to compare."""
-
-    basis: Basis = Field(description=BASIS_HELP)
-    billing: str = Field(description="How hours are billed; every one of them is paid unless it is scale_to_zero.")
-    replicas: int = Field(description="Whole replicas for the month, count.")
-    gpus_per_replica: int = Field(description="GPUs of one replica, count.")
-    gpus: int = Field(description="Whole GPUs, count.")
-    replica_requests_per_month: float = Field(description="Requests one replica serves in a month at the load allowed.")
-    replica_cost_per_month: Amount = Field(description="One replica for 730 h.")
-    cost_per_month: Amount = Field(description="All replicas for 730 h, whatever their load.")
-    load_fraction: float = Field(description="Share of the paid time with work, 0 to 1.")
-
-
-class BreakEvenUsage(ResponsePart):
-    """Usage basis: busy time only. Where GPUs are held it flatters self-hosting and may not face an API's price."""
-
-    label: str = Field(description="What the figure is, in words.")
-    cost_per_month: Amount = Field(description="Busy share of the hours times their price.")
-    cost_per_request: Amount = Field(description="Busy time of one request times its price.")
-    cheaper: Literal["api", "self_hosted", "equal"] | None = Field(
-        description=(
-            "Cheaper side with billing scale_to_zero, whatever the volume, starts from zero left out; null where GPUs "
-            "are held and this basis is nobody's bill."
-        )
-    )
-
-
-BreakEvenStair: Any = part_of(
-    Stair,
-    "BreakEvenStair",
-    "One step of the staircase of whole replicas.",
-    requests_up_to="Monthly requests up to which it is enough.",
-    replicas="Replicas, count.",
-    gpus="GPUs, count.",
-    cost_per_month="Bill of the step.",
-    api_cost_at_end="What the API bills for the step's full volume.",
-)
-
-
-class BreakEvenAnswer(PartlyPlannedAnswer):
-    """Both bills, the staircase and where it crosses the API's line."""
-
-    feasible: bool = Field(description="Whether the plan of the replica fits; else only the API serves the month.")
-    currency: str = Field(description="ISO 4217 code of every amount.")
-    cheaper: Literal["api", "self_hosted", "equal"] = Field(description="Cheaper side, reserved basis.")
-    api: BreakEvenApi
-    self_hosted: BreakEvenHosted | None = Field(description="Reserved basis; null where the plan does not fit.")
-    usage_basis: BreakEvenUsage | None = Field(description="Busy time only; null where the plan does not fit.")
-    staircase: list[BreakEvenStair] = Field(description="Steps around the month's volume, one beyond it, at most 13.")
-    crossing_requests_per_month: float | None = Field(
-        description="Lowest monthly volume at which self-hosting costs no more; null with a reason."
-    )
-    always_cheaper_from_requests_per_month: float | None = Field(
-        description="Volume from which no further step makes self-hosting dearer again; null when there is none."
-    )
-    load_fraction_needed: float | None = Field(
-        description=(
-            "Share of a replica's full capacity at which it costs as much as the API; above the load allowed: never."
-        )
-    )
-    reason: str | None = Field(description="Why there is no crossing; does_not_fit where the plan does not.")
+BATCH = "batch"
+WAYS = (API, RENT, OWN, PROVISIONED)
 
 
 def answer_break_even(body: BreakEvenRequest, asked: Asked) -> BreakEvenAnswer:
@@ -153,49 +66,160 @@ def answer_break_even(body: BreakEvenRequest, asked: Asked) -> BreakEvenAnswer:
     Raises:
         ResolutionError: Faults of a part, or two currencies without a rate.
     """
-    traffic = _traffic(body.monthly)
+    traffic = _traffic(body)
     price = in_part("api", lambda: resolve_price(body.api.price_choice(), asked.facts))
-    bill = in_part("api", lambda: api_cost(price.prices, traffic.usage()))
-    paid, made, speed, origin = in_part("self_hosted", lambda: _replica(body, traffic, asked))
-    rate, rate_note = _rate(body, price.prices.currency, paid.currency)
-    found = None if made is None else break_even(bill, paid, made, traffic, rate_to_currency=rate)
-    references = {line.reference: f"api.lines.{line.meter}" for line in bill.lines if line.reference}
-    resolved = [price, price_provenance(price, asked.facts, references), *origin, rate_note, _notes(body, paid)]
+    bills = in_part("api", lambda: [api_cost(price.prices, kind.usage()) for kind in traffic.kinds])
+    renting, speed, origin = in_part("self_hosted", lambda: _fleet(body.self_hosted, traffic, asked))
+    rate, rate_note = _rate(body, price.prices.currency, renting.machines.currency)
+    costs = _CostOfKinds(body.api, asked)
+    contract = body.api.contract()
+
+    def api(month: int, day: datetime.date) -> Decimal:
+        return in_part("api", lambda: api_month(traffic, month, day, costs.of, contract, rate))
+
+    start = price.day or timezone.now().date()
+    found = ahead = None
+    if renting.made:
+        found = break_even(api(1, start), renting.machines, renting.bill, renting.made, traffic)
+        ahead, origin_owned = _ahead(body, traffic, renting, asked, api, start, rate)
+        origin += origin_owned
+    references = {line.reference: f"api.lines.{line.meter}" for bill in bills for line in bill.lines if line.reference}
+    resolved = [price, price_provenance(price, asked.facts, references), *origin, rate_note, _notes(body, renting)]
     common = several_parts(
         resolved,
         catalog_revision=asked.facts.catalog_revision,
         steps=found.explain() if asked.explain and found is not None else [],
         explain=asked.explain,
     )
-    if found is None:
-        return _only_the_api(common, api_costs(bill, traffic, rate), paid)
-    return _answer(common, found, speed)
+    if found is None or ahead is None:
+        return _only_the_api(common, traffic, api(1, start), renting.machines)
+    return _answer(common, found, ahead, speed, changes(found, renting.machines, traffic, renting.bill))
 
 
-def _traffic(month: MonthlyPart) -> Traffic:
-    return Traffic(
-        requests=month.requests,
-        input_tokens=month.input_tokens,
-        output_tokens=month.output_tokens,
-        cached_fraction=exact(month.cached_fraction),
-    )
+def _traffic(body: BreakEvenRequest) -> Traffic:
+    parts = body.monthly if isinstance(body.monthly, list) else [body.monthly]
+    issues = [
+        Issue(
+            path=("monthly", *((place,) if len(parts) > 1 else ()), "cache_write_tokens"),
+            code="out_of_range",
+            detail=_("What is read from the cache and written to it is more than the prompt."),
+        )
+        for place, part in enumerate(parts)
+        if part.input_tokens * (1 - part.cached_fraction) < part.cache_write_tokens
+    ]
+    if issues:
+        raise ResolutionError(issues)
+    return Traffic(kinds=tuple(part.kind() for part in parts))
 
 
-def _replica(
-    body: BreakEvenRequest, traffic: Traffic, asked: Asked
-) -> tuple[Machines, Yield | None, ReplicaSpeed | None, list[Resolved]]:
-    """The replica at the month's lengths; its prefix cache is taken to find the same share as the API's."""
-    load = body.self_hosted.workload or Workload(mode=WorkloadMode.OFFLINE)
-    lengths = {
-        "input_tokens": max(traffic.input_tokens, 1),
-        "output_tokens": traffic.output_tokens,
-        "prefix_cache_hit_rate": float(traffic.cached_fraction),
-    }
-    part = body.self_hosted.model_copy(update={"workload": load.model_copy(update=lengths)})
-    plan: Plan | None = resolved_plan(part, asked.facts)
-    speed, made, gpus = speed_and_yield(part, plan)
-    paid, origin = machines(part, asked.facts, gpus)
-    return paid, made, speed, [origin, *([plan] if plan else [])]
+class _CostOfKinds:
+    """What one request of a kind costs on a day, the batch channel's share included; each is worked out once."""
+
+    def __init__(self, part: ComparedApiPart, asked: Asked) -> None:
+        self._part, self._asked = part, asked
+        self._known: dict[tuple[Kind, datetime.date], Decimal] = {}
+
+    def of(self, kind: Kind, day: datetime.date) -> Decimal:
+        """The cost, exact.
+
+        Raises:
+            MissingFigureError: A meter has no price.
+        """
+        key = (replace(kind, requests=0, growth_per_month=0.0), day)
+        if key not in self._known:
+            plain = self._cost(kind, day, self._part.channel)
+            share = kind.batch_fraction
+            batch = self._cost(kind, day, BATCH) if share else plain
+            self._known[key] = money.EXACT.add(
+                money.EXACT.multiply(plain, 1 - share), money.EXACT.multiply(batch, share)
+            )
+        return self._known[key]
+
+    def _cost(self, kind: Kind, day: datetime.date, channel: str) -> Decimal:
+        choice = replace(self._part.price_choice(), channel=channel)
+        if self._part.at is None:
+            choice = replace(choice, moment=day)
+        total = api_cost(resolve_price(choice, self._asked.facts).prices, kind.usage()).total
+        if total is None:
+            raise MissingFigureError("both sides need a price", field="api")
+        return total
+
+
+def _fleet(part: SelfHostedPart, traffic: Traffic, asked: Asked) -> tuple[Fleet, ReplicaSpeed | None, list[Resolved]]:
+    """The replica at the lengths of each kind; its prefix cache is taken to find the same share as the API's."""
+    load = part.workload or Workload(mode=WorkloadMode.OFFLINE)
+    made: list[Yield] = []
+    first: ReplicaSpeed | None = None
+    origin: list[Resolved] = []
+    gpus = 1
+    fits = True
+    for place, kind in enumerate(traffic.kinds):
+        lengths = {
+            "input_tokens": max(kind.input_tokens, 1),
+            "output_tokens": kind.made_tokens,
+            "prefix_cache_hit_rate": float(kind.cached_fraction),
+        }
+        asking = part.model_copy(update={"workload": load.model_copy(update=lengths)})
+        plan = resolved_plan(asking, asked.facts)
+        speed, found, gpus = speed_and_yield(asking, plan)
+        if place == 0:
+            first, origin = speed, [plan] if plan else []
+        fits = fits and found is not None
+        made += [found] if found is not None else []
+    paid, paid_from = machines(part, asked.facts, gpus)
+    bill = ReplicaBill.of(paid, _electricity(part, paid, asked))
+    return Fleet(machines=paid, bill=bill, made=made if fits else ()), first, [paid_from, *origin]
+
+
+def _electricity(part: SelfHostedPart, paid: Machines, asked: Asked) -> Decimal:
+    """Electricity of a replica's GPUs for the month, where it was asked for and is not part of an owned month."""
+    if part.power is None or paid.owned is not None:
+        return Decimal(0)
+    power = power_use(part, None, asked.facts)
+    if power is None:
+        return Decimal(0)
+    if power.currency != paid.currency:
+        detail = _("Electricity and machines are added up: give both in one currency.")
+        raise ResolutionError([Issue(path=("power", "currency"), code="ambiguous", detail=detail)])
+    with localcontext(money.EXACT):
+        kw = money.from_physics(power.tdp_w) * paid.gpus / 1000 * money.from_physics(power.pue)
+        return (kw * power.price_per_kwh * paid.hours_per_month).normalize()
+
+
+def _ahead(
+    body: BreakEvenRequest,
+    traffic: Traffic,
+    renting: Fleet,
+    asked: Asked,
+    api: Callable[[int, datetime.date], Decimal],
+    start: datetime.date,
+    rate: Decimal,
+) -> tuple[Ahead, list[Resolved]]:
+    """The months ahead, and where the owned machines come from.
+
+    Raises:
+        ResolutionError: Owned machines in another currency, or without capex.
+    """
+    owned: Fleet | None = None
+    origin: list[Resolved] = []
+    if body.owned is not None:
+        if body.owned.capex is None:
+            raise ResolutionError([Issue(path=("owned", "capex"), code="required", detail=_("What is bought costs."))])
+        owned, _speed, origin = in_part("owned", lambda: _fleet(body.owned, traffic, asked))
+        if owned.machines.currency != renting.machines.currency:
+            detail = _("Give both kinds of machines in one currency.")
+            raise ResolutionError([Issue(path=("owned", "currency"), code="ambiguous", detail=detail)])
+        owned = owned if owned.made else None
+    offer = None if body.provisioned is None else body.provisioned.offer()
+
+    def units(month: int, api_cost_of_month: Decimal) -> tuple[int, Decimal]:
+        assert offer is not None  # noqa: S101  only called with one
+        return provisioned_month(offer, traffic, month, api_cost_of_month, rate)
+
+    return months_ahead(
+        traffic, months=body.months, start=start, api=api, rented=renting, owned=owned,
+        provisioned=None if offer is None else units,
+    ), origin  # fmt: skip
 
 
 def _rate(body: BreakEvenRequest, source: str, target: str) -> tuple[Decimal, Resolved]:
@@ -219,13 +243,19 @@ def _rate(body: BreakEvenRequest, source: str, target: str) -> tuple[Decimal, Re
     return Decimal(given.rate), Resolved(provenance=(entry,))
 
 
-def _notes(body: BreakEvenRequest, paid: Machines) -> Resolved:
+def _notes(body: BreakEvenRequest, renting: Fleet) -> Resolved:
+    paid = renting.machines
     assumed = [_("GPUs are held: every hour of the month is paid.")]
+    if body.self_hosted.power is not None and paid.owned is None:
+        assumed.append(_("Electricity at TDP is added: the price of a GPU hour is taken to leave it out."))
     if paid.billing is Billing.SCALE_TO_ZERO:
         assumed = [_("Billing is by use: usage_basis holds that bill, self_hosted that of GPUs held at this price.")]
-    if body.monthly.cached_fraction:
+    kinds = body.monthly if isinstance(body.monthly, list) else [body.monthly]
+    if any(kind.cached_fraction for kind in kinds):
         assumed.append(_("The self-hosted prefix cache finds the same share of the prompts as the API's."))
-    left_out = [_("staff, storage, traffic out of the site and taxes"), _("the API's cache writes")]
+    left_out = [_("storage, traffic out of the site and taxes")]
+    if not renting.bill.fixed:
+        left_out.append(_("staff"))
     if paid.billing is Billing.SCALE_TO_ZERO:
         left_out.append(_("time to start a machine from zero, which is billed too"))
     if paid.billing is Billing.SPOT:
@@ -242,7 +272,6 @@ def _unused(body: BreakEvenRequest) -> tuple[str, ...]:
     hosted += [
         (name, _("bills are compared, not costs per token")) for name in ("allocation", "output_input_cost_ratio")
     ]
-    hosted.append(("power", _("electricity is never added to a rent: see cost")))
     return (
         *unused_warnings(body.api, api, prefix="api."),
         *unused_warnings(body.self_hosted, hosted, prefix="self_hosted."),
@@ -250,15 +279,17 @@ def _unused(body: BreakEvenRequest) -> tuple[str, ...]:
     )
 
 
-def _only_the_api(common: dict[str, Any], bills: tuple[Decimal, Decimal], paid: Machines) -> BreakEvenAnswer:
+def _only_the_api(common: dict[str, Any], traffic: Traffic, api_month_cost: Decimal, paid: Machines) -> BreakEvenAnswer:
     """The answer where the plan does not fit: nothing to compare the API with."""
+    with localcontext(money.EXACT):
+        per_request = (api_month_cost / traffic.requests).normalize()
     return BreakEvenAnswer.model_validate(
         common
         | {
             "feasible": False,
             "currency": paid.currency,
             "cheaper": "api",
-            "api": {"cost_per_request": bills[0], "cost_per_month": bills[1]},
+            "api": {"cost_per_request": per_request, "cost_per_month": api_month_cost},
             "self_hosted": None,
             "usage_basis": None,
             "staircase": [],
@@ -266,6 +297,8 @@ def _only_the_api(common: dict[str, Any], bills: tuple[Decimal, Decimal], paid: 
             "always_cheaper_from_requests_per_month": None,
             "load_fraction_needed": None,
             "reason": Reason.DOES_NOT_FIT.label,
+            "over_time": None,
+            "what_would_change": [],
         }
     )
 
@@ -276,7 +309,36 @@ def _usage_label(found: BreakEvenResult) -> str:
     return _("busy time only: flatters self-hosting, not for comparison with an API")
 
 
-def _answer(common: dict[str, Any], found: BreakEvenResult, speed: ReplicaSpeed | None) -> BreakEvenAnswer:
+def _over_time(ahead: Ahead) -> dict[str, Any]:
+    return {
+        "curve": [
+            {
+                "month": month.month,
+                "day": month.day.isoformat(),
+                "requests": month.requests,
+                **{way: month.costs.get(way) for way in WAYS},
+                "replicas": month.replicas,
+                "owned_replicas": month.owned_replicas,
+                "units": month.units,
+                "cheapest": month.cheapest,
+            }
+            for month in ahead.months
+        ],
+        "totals": {way: ahead.totals.get(way) for way in WAYS},
+        "cheapest": ahead.cheapest,
+        "crossing_month": ahead.crossing_month,
+        "payback_month_against_api": ahead.payback_month_against_api,
+        "payback_month_against_rent": ahead.payback_month_against_rent,
+    }
+
+
+def _answer(
+    common: dict[str, Any],
+    found: BreakEvenResult,
+    ahead: Ahead,
+    speed: ReplicaSpeed | None,
+    turns: Sequence[Change],
+) -> BreakEvenAnswer:
     needed = found.crossing.load_fraction_needed
     return BreakEvenAnswer.model_validate(
         common
@@ -293,6 +355,7 @@ def _answer(common: dict[str, Any], found: BreakEvenResult, speed: ReplicaSpeed 
                 "gpus": found.gpus,
                 "replica_requests_per_month": found.replica_requests_per_month,
                 "replica_cost_per_month": found.replica_cost_per_month,
+                "fixed_cost_per_month": found.fixed_cost_per_month,
                 "cost_per_month": found.hosted_cost_per_month,
                 "load_fraction": found.load_fraction,
             },
@@ -316,6 +379,8 @@ def _answer(common: dict[str, Any], found: BreakEvenResult, speed: ReplicaSpeed 
             "always_cheaper_from_requests_per_month": found.crossing.always_from_requests_per_month,
             "load_fraction_needed": needed if math.isfinite(needed) else None,
             "reason": found.crossing.reason,
+            "over_time": _over_time(ahead),
+            "what_would_change": [BreakEvenChange(**asdict(turn)) for turn in turns],
         }
     )
 

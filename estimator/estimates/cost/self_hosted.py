@@ -48,7 +48,7 @@ class Machines:
         if self.month is not None:
             return money.round_physics(self.month.total / self.hours_per_month)
         with localcontext(money.EXACT):
-            return self.price_per_gpu_hour * (self.billed_gpus or self.gpus)
+            return (self.price_per_gpu_hour * (self.billed_gpus or self.gpus)).normalize()
 
     @property
     def cost_per_month(self) -> Decimal:
