@@ -6,7 +6,7 @@ tokens too, and their output count holds the reasoning. `to_disjoint` turns such
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -209,21 +209,29 @@ def to_disjoint(counts: Mapping[str, Decimal]) -> dict[str, Decimal]:
     Raises:
         InvalidInputError: The parts are more than the whole, or a whole is missing.
     """
-    meters = {name: meter(name) for name in counts}
     leaves: dict[str, Decimal] = {}
-    for name in sorted(meters, key=lambda item: (-len(meters[item].facets), _depth(item), item)):
-        inside = [other for other in leaves if _includes(meters[name], meters[other])]
+    for name, inside in inclusion_order(counts):
         rest = counts[name] - sum((leaves[other] for other in inside), start=Decimal(0))
         if rest < 0:
-            parts = ", ".join(f"{meters[other].usage_key} {leaves[other]}" for other in sorted(inside))
+            parts = ", ".join(f"{meter(other).usage_key} {leaves[other]}" for other in sorted(inside))
             raise InvalidInputError(
-                f"{meters[name].usage_key} is {counts[name]}, less than its parts ({parts}): with inclusive counts it "
+                f"{meter(name).usage_key} is {counts[name]}, less than its parts ({parts}): with inclusive counts it "
                 "holds them all",
-                field=meters[name].usage_key,
+                field=meter(name).usage_key,
             )
         leaves[name] = rest
-    _refuse_missing_whole(counts, meters)
+    _refuse_missing_whole(counts, {name: meter(name) for name in counts})
     return {name: leaves[name] for name in counts}
+
+
+def inclusion_order(names: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Meters from the narrowest to the widest, each with those of them that lie inside it."""
+    meters = {name: meter(name) for name in names}
+    order = sorted(meters, key=lambda item: (-len(meters[item].facets), _depth(item), item))
+    return [
+        (name, tuple(other for other in order[:place] if _includes(meters[name], meters[other])))
+        for place, name in enumerate(order)
+    ]
 
 
 def _depth(name: str) -> int:
