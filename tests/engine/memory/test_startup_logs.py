@@ -67,6 +67,19 @@ LOGS = [
         {"refused": True, "request_bytes": 6.66 * GIB, "longest_tokens": 13_528}, 0.002),
     Log("DeepSeek V4 Flash packed, rtx6kpro 103", started("deepseek-v4-flash", "vllm-0.29", batched=4096), 80.0,
         1_048_576, {"request_bytes": 6.96 * GIB, "block_bytes": 1_002_240}, 0.002),
+    Log("DeepSeek V4 Flash on H200, amn020", started("deepseek-v4-flash", "vllm-0.33", batched=8192), 77.53, 131_072,
+        {"concurrency": 11.55, "kv_cache_tokens": 1_513_358}, 0.001),
+    Log("Qwen3.5-35B-A3B fp8, 0.17, prefixes kept, amn027",
+        started("qwen3.5-35b-a3b", "vllm-0.17", batched=2048, enable_prefix_caching=True), 6.08, 65_536,
+        {"concurrency": 8.0, "kv_cache_tokens": 159_296, "block_tokens": 2096}, 0.001),
+    Log("Gemma 4 26B on RTX 5090, 0.20.2, mx005", started("gemma-4-26b-a4b-nvfp4", "vllm-0.20.2", batched=16_384),
+        4.58, 256_000, {"concurrency": 1.12, "kv_cache_tokens": 286_007}, 0.005),
+    Log("Gemma 4 26B on RTX 5090, 0.18, mx006", started("gemma-4-26b-a4b-nvfp4", "vllm-0.18", batched=2048),
+        8.29, 262_144, {"kv_cache_tokens": 72_400}, 0.001),
+    Log("Qwen2.5 7B on RTX 4090, mx018", started("qwen2.5-7b-instruct", "vllm-0.20.2", batched=2048, kv="bf16"),
+        4.45, 2048, {"concurrency": 40.71, "kv_cache_tokens": 83_376}, 0.001),
+    Log("Qwen3 14B, 0.28, amn009", started("qwen3-14b", "vllm-0.28", batched=2048, kv="bf16"),
+        11.57, 40_960, {"concurrency": 1.85, "kv_cache_tokens": 75_824}, 0.001),
 ]  # fmt: skip
 
 
