@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from catalog import snapshot
-from catalog.engine_versions import release_row
+from catalog.engine_versions import RELEASE, release_row
 from estimator.question.fields import Kind
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
 
@@ -28,9 +28,11 @@ class LiveFacts:
 
     def spelled(self, kind: Kind, given: str) -> tuple[str, ...]:
         """Slugs that another spelling of a name may mean; an engine with its release stays as it is."""
-        if kind == "engine" and self._release(given) is not None:
-            return (given,)
-        return self._catalog.spelled(kind, given)
+        meant = self._catalog.spelled(kind, given)
+        if kind == "engine" and len(meant) != 1:
+            found = self._release(given)
+            return (f"{found['engine']}-{found[RELEASE]}",) if found is not None else meant
+        return meant
 
     def row(self, kind: Kind, slug: str) -> FactRow:
         """The facts of one row.

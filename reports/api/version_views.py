@@ -46,10 +46,9 @@ class VersionsCollection(ReportsView):
 
         def prepare() -> Prepared:
             latest = report.versions.order_by("-number").first()
-            inputs = dict(latest.inputs) if latest else {}
             given = {name: schemas.plain(getattr(body, name)) for name in body.model_fields_set}
-            inputs |= {name: value for name, value in given.items() if value is not None or name != "sweep"}
-            return preparing.prepare(sweep=inputs["sweep"], slo=inputs.get("slo"), pricing=inputs.get("pricing"))
+            given = {name: value for name, value in given.items() if value is not None or name != "sweep"}
+            return preparing.prepare_again(latest, given)
 
         return accepted(request, self.once(request, prepare, lambda prepared: _added(report, request, prepared)))
 

@@ -45,6 +45,35 @@ def prepare(*, sweep: Mapping[str, Any], slo: Any, pricing: Any) -> Prepared:
     return Prepared(inputs=inputs, snapshot=snapshot, total_rows=plan.total_rows, estimator_version=ESTIMATOR_VERSION)
 
 
+def prepare_again(like: ReportVersion | None, given: Mapping[str, Any] | None = None) -> Prepared:
+    """The question of a version against the catalog of now, with parts of it replaced by those given.
+
+    A bare engine name keeps the profile that it meant then: another profile is another question, and its rows are not
+    those of the version. A new release of the engine is asked for by naming it.
+
+    Raises:
+        ResolutionError: Every fault; the catalog may no longer hold what the version names.
+    """
+    inputs = dict(like.inputs) if like is not None else {}
+    if like is not None:
+        inputs["sweep"] = _with_engines_as_then(inputs["sweep"], like.snapshot)
+    inputs |= given or {}
+    return prepare(sweep=inputs["sweep"], slo=inputs.get("slo"), pricing=inputs.get("pricing"))
+
+
+def _with_engines_as_then(sweep: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """The sweep with each alias of an engine replaced by the profile it stood for."""
+    rows = snapshot["facts"]["engine"].values()
+    then = {alias: row["slug"] for row in rows for alias in row.get("aliases") or ()}
+
+    def named(entry: Any) -> Any:
+        if isinstance(entry, str):
+            return then.get(entry, entry)
+        return entry | {"slug": then.get(entry["slug"], entry["slug"])}
+
+    return dict(sweep) | {"engines": [named(entry) for entry in sweep["engines"]]}
+
+
 def prepare_recost(parent: ReportVersion, pricing: Any) -> Prepared:
     """The rows of a complete version at other prices.
 

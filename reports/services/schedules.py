@@ -12,7 +12,7 @@ from reports import clock
 from reports.choices import SchedulePeriod
 from reports.errors import explain
 from reports.models import Report, ReportSchedule, ReportVersion
-from reports.services.preparing import prepare
+from reports.services.preparing import prepare_again
 from reports.services.versions import add_version
 
 log = logging.getLogger(__name__)
@@ -95,6 +95,4 @@ def rebuild(report: Report, like: ReportVersion) -> ReportVersion:
     Raises:
         ResolutionError: The catalog no longer holds what the inputs name.
     """
-    inputs = like.inputs
-    prepared = prepare(sweep=inputs["sweep"], slo=inputs.get("slo"), pricing=inputs.get("pricing"))
-    return add_version(report=report, created_by=report.owner, prepared=prepared)
+    return add_version(report=report, created_by=report.owner, prepared=prepare_again(like))

@@ -105,7 +105,7 @@ def test_what_names_no_gpu_is_none(find, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "slug"), [("vLLM 0.19", "vllm-0.19"), ("VLLM", "vllm-0.19"), ("SGLang", "sglang-0.5")]
+    ("text", "slug"), [("vLLM 0.19", "vllm-0.19"), ("VLLM", "vllm-0.33"), ("SGLang", "sglang-0.5.23")]
 )
 def test_an_engine_is_found_by_name_and_alias(find, text, slug):
     assert find("engine", text) == (slug,)

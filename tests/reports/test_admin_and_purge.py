@@ -49,7 +49,7 @@ def test_links_are_revoked_and_reports_archived_by_action(client, staff, version
 
 def test_the_catalog_knows_which_versions_use_a_row(version):
     assert [(use.count, use.label) for use in usages("gpu", "h100-sxm5-80gb")] == [(1, "report version")]
-    assert [usage.count for usage in usages("engine", "vllm-0.19")] == [1]
+    assert [usage.count for usage in usages("engine", "vllm-0.33")] == [1]
     assert usages("gpu", "l4") == []
 
 

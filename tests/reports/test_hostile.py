@@ -97,7 +97,7 @@ def body(**changes: Any) -> dict[str, Any]:
 HOSTILE: list[tuple[dict[str, Any], str]] = [
     (body(sweep={"models": []}), "#/sweep/models"),
     (body(sweep={"models": ["llama-3.1-8b", "llama-3.1-8b"]}), "#/sweep/models/1"),
-    (body(sweep={"engines": ["vllm", "vllm-0.19"]}), "#/sweep/engines/1"),
+    (body(sweep={"engines": ["vllm", "vllm-0.33"]}), "#/sweep/engines/1"),
     (body(sweep={"models": ["llama-3.1-8bb"]}), "#/sweep/models/0"),
     (body(sweep={"gpus": ["h100"]}), "#/sweep/gpus/0"),
     (body(sweep={"batch_sizes": []}), "#/sweep/batch_sizes"),

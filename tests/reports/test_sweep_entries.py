@@ -48,8 +48,8 @@ def test_every_row_equals_the_answer_to_its_request(api, ana):
     )
     gpus = dict(zip(["h100-sxm5-80gb", "our card"], SWEEP["gpus"], strict=True))
     engines = {
-        "vllm-0.19": ("vllm-0.19", {}),
-        "vllm-0.19 (utilization=0.5, max_num_seqs=8)": ("vllm-0.19", {"max_num_seqs": 8, "utilization": 0.5}),
+        "vllm-0.33": ("vllm-0.33", {}),
+        "vllm-0.33 (utilization=0.5, max_num_seqs=8)": ("vllm-0.33", {"max_num_seqs": 8, "utilization": 0.5}),
         "ideal": ("ideal", {}),
     }
     seen = set()
@@ -75,9 +75,9 @@ def test_settings_are_told_with_all_their_digits():
     engines = [{"slug": "vllm", "memory": {"runtime_overhead_bytes": size}} for size in (5_000_000_000, 5_000_000_001)]
     engines.append({"slug": "vllm", "memory": {"utilization": 0.9000001, "max_num_seqs": 1e6}})
     assert sweep_of(**SWEEP | {"engines": engines}).axes.labels["engine"] == (
-        "vllm-0.19 (runtime_overhead_bytes=5000000000)",
-        "vllm-0.19 (runtime_overhead_bytes=5000000001)",
-        "vllm-0.19 (utilization=0.9000001, max_num_seqs=1000000)",
+        "vllm-0.33 (runtime_overhead_bytes=5000000000)",
+        "vllm-0.33 (runtime_overhead_bytes=5000000001)",
+        "vllm-0.33 (utilization=0.9000001, max_num_seqs=1000000)",
     )
 
 
@@ -155,7 +155,7 @@ def test_a_report_of_inline_entries_is_priced_by_name_found_read_and_compared(ap
 def test_labels_lead_back_to_the_rows_of_the_catalog():
     sweep = sweep_of(**SWEEP)
     assert sweep.slug_of("model", "llama-3.1-8b (kv_heads=32)") == "llama-3.1-8b"
-    assert sweep.slug_of("engine", "vllm-0.19 (utilization=0.5, max_num_seqs=8)") == "vllm-0.19"
+    assert sweep.slug_of("engine", "vllm-0.33 (utilization=0.5, max_num_seqs=8)") == "vllm-0.33"
     assert sweep.slug_of("gpu", "our card") is None
 
 

@@ -190,9 +190,8 @@ def test_every_report_of_the_release_is_built_anew_and_compared_with_what_it_was
         _made, version = upgraded.order(f"{path}versions/", {})
         assert version["state"] == "complete", (stored["name"], version["error"])
         assert version["rows"] == stored["total_rows"]
-        # An alias (vllm) may mean a newer profile by now, whose rows are other settings.
-        compared = upgraded.get(f"{path}diff/?from=1&to={version['number']}")["rows"]
-        assert compared["matched"] + compared["only_in_old"] == stored["total_rows"]
+        # A bare name (vllm) means a newer profile by now; the version built anew keeps the one it had.
+        assert upgraded.get(f"{path}diff/?from=1&to={version['number']}")["rows"]["matched"] == stored["total_rows"]
 
 
 def test_an_archived_report_comes_back(upgraded: Upgraded) -> None:

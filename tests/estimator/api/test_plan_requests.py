@@ -52,7 +52,13 @@ def test_every_part_given_is_echoed(ask):
         power={"pue": 1.2, "price_per_kwh": "0.125", "currency": "USD"},
     )
     inputs = response.json()["inputs"]
-    assert inputs["engine"] == {"slug": "ideal", "engine": "ideal", "engine_version": None, "kind": "ideal"}
+    assert inputs["engine"] == {
+        "slug": "ideal",
+        "engine": "ideal",
+        "engine_version": None,
+        "kind": "ideal",
+        "release": None,
+    }
     assert inputs["gpu"]["memory_bytes"] == 80_000_000_000
     assert inputs["parallelism"]["gpus"] == 4
     assert inputs["workload"]["input_tokens"] == 1000
