@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-from django.db.models import F, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 
-from reports import clock, conf, document
+from reports import clock, document
 from reports.artifacts import build, xlsx
 from reports.choices import FileFormat, State
 from reports.downloads import Download
 from reports.errors import ReportError
 from reports.models import Artifact, ReportVersion
 from reports.storage import get_storage
-from reports.work import claims
-from reports.work.claims import Claim
+from reports.work import derive
+from reports.work.claims import ARTIFACT
 
 AT_ONCE_ROWS = 10_000
 _AT_ONCE = (FileFormat.CSV, FileFormat.JSON)
@@ -39,7 +39,7 @@ def file_of(version: ReportVersion, file_format: str) -> FileState:
     if failed is not None:  # told once; asking again orders it anew
         Artifact.objects.filter(pk=failed.pk, state=State.FAILED).delete()
         return FileState(state=State.FAILED, error_code=failed.error_code, error=failed.error)
-    artifact = build.order(version, file_format)
+    artifact = derive.order(version, file_format)
     if artifact.state == State.COMPLETE:
         found = _stored(version, file_format, artifact.file_name, artifact.bytes, artifact.artifact_sha256)
         if found.download is not None:
@@ -48,7 +48,7 @@ def file_of(version: ReportVersion, file_format: str) -> FileState:
         # Gone or damaged: made again from the rows.
         if Artifact.objects.filter(pk=artifact.pk, file_name=artifact.file_name).delete()[0]:
             get_storage().remove(artifact.file_name)
-        artifact = build.order(version, file_format)
+        artifact = derive.order(version, file_format)
     if version.total_rows <= AT_ONCE_ROWS and file_format in _AT_ONCE:
         artifact = _make_now(artifact)
         if artifact.state == State.COMPLETE:
@@ -57,12 +57,8 @@ def file_of(version: ReportVersion, file_format: str) -> FileState:
 
 
 def _make_now(artifact: Artifact) -> Artifact:
-    token = claims.new_token()
-    claimed = Artifact.objects.filter(claims.claimable(), pk=artifact.pk).update(
-        state=State.RUNNING, lease_token=token, lease_until=clock.after(conf.lease_s()), attempts=F("attempts") + 1
-    )
-    if claimed:
-        build.make(Claim(pk=artifact.pk, token=token))
+    if claim := ARTIFACT.claim_row(artifact.pk):
+        derive.make(claim)
     artifact.refresh_from_db()
     return artifact
 

@@ -14,25 +14,26 @@ from reports.models import ReportChunk, ReportVersion
 from reports.rows import findings, tables
 from reports.storage import ArtifactStorage, StoredFile, get_storage
 from reports.work import claims
-from reports.work.claims import Claim
+from reports.work.claims import FINALIZE
 from reports.work.keeper import LeaseKeeper
+from reports.work.leases import Claim
 from reports.work.pauses import pause_point
 
 
 def finalize(claim: Claim) -> None:
     """Complete a claimed version, or leave it claimable again; after too many attempts it fails with the reason."""
     try:
-        with LeaseKeeper(lambda: claims.heartbeat_finalize(claim)) as keeper:
+        with LeaseKeeper(lambda: FINALIZE.heartbeat(claim)) as keeper:
             _finalize(claim, keeper)
     except LeaseLostError:
         return
     except SystemExit:  # the pool asks this process to stop: the attempt is given back
-        claims.release_finalize(claim, give_attempt_back=True)
+        FINALIZE.release(claim, give_attempt_back=True)
         raise
     except Exception as error:
         code, text = explain(error)
         version = ReportVersion.objects.only("finalize_attempts").get(pk=claim.pk)
-        if claims.release_finalize(claim) and version.finalize_attempts >= conf.MAX_ATTEMPTS:
+        if FINALIZE.release(claim) and version.finalize_attempts >= conf.MAX_ATTEMPTS:
             claims.fail_version(claim.pk, code, text)
 
 
@@ -80,7 +81,7 @@ def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStorage) -> 
     if not broken:
         return True
     with transaction.atomic():
-        if not claims.held_version(claim).select_for_update().exists():
+        if not FINALIZE.held(claim).select_for_update().exists():
             raise LeaseLostError
         for chunk in broken:
             chunk.delete()
@@ -92,7 +93,7 @@ def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStorage) -> 
                 attempts=chunk.attempts,
                 error=_("The part file was missing or damaged."),
             )
-        claims.release_finalize(claim, give_attempt_back=True)
+        FINALIZE.release(claim, give_attempt_back=True)
     return False
 
 
@@ -104,7 +105,7 @@ def _complete(claim: Claim, stored: StoredFile, results: dict[str, Any]) -> bool
         if ReportChunk.objects.filter(version=claim.pk).exclude(state=State.COMPLETE).exists():
             return False
         return bool(
-            claims.held_version(claim).update(
+            FINALIZE.held(claim).update(
                 state=State.COMPLETE,
                 finished_at=Now(),
                 finalize_until=None,

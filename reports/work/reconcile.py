@@ -24,18 +24,12 @@ class Reconciled:
 
 def reconcile() -> Reconciled:
     """One round: expire leases, fail what was tried too often, ring for what waits."""
-    expired = _expire()
+    expired = claims.CHUNK.expire() + claims.ARTIFACT.expire()
     failed = _fail_exhausted()
     waiting = claims.waiting()
     if waiting:
         bell.ring(waiting)
     return Reconciled(expired=expired, failed=failed, waiting=waiting)
-
-
-def _expire() -> int:
-    over = Q(state=State.RUNNING, lease_until__lt=Now())
-    chunks = ReportChunk.objects.filter(over).update(state=State.QUEUED, lease_until=None, rows_done=0)
-    return chunks + Artifact.objects.filter(over).update(state=State.QUEUED, lease_until=None)
 
 
 def _fail_exhausted() -> int:

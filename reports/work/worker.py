@@ -13,15 +13,14 @@ from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.sweep import compute as sweeps
 from estimator.resolvers.issues import ResolutionError
 from reports import conf
-from reports.artifacts import build
 from reports.choices import VersionKind
 from reports.errors import LeaseLostError, PermanentReportError, explain
 from reports.models import ReportChunk, ReportVersion
 from reports.rows import repricing, tables
 from reports.storage import get_storage
-from reports.work import claims
-from reports.work.claims import Claim
+from reports.work import claims, derive
 from reports.work.finalize import finalize
+from reports.work.leases import Claim
 from reports.work.pauses import pause_point
 
 log = logging.getLogger(__name__)
@@ -42,7 +41,7 @@ def step() -> bool:
     """Do one piece of work: a last step, else a derived file, else a chunk; False when nothing was claimable."""
     pieces: tuple[tuple[Callable[[], Claim | None], Callable[[Claim], None]], ...] = (
         (claims.claim_finalize, finalize),
-        (claims.claim_artifact, build.make),
+        (claims.claim_artifact, derive.make),
         (claims.claim_chunk, compute_chunk),
     )
     for claim_one, work in pieces:

@@ -13,15 +13,15 @@ import pytest
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.sweep.columns import COLUMNS
 from reports.api import examples, schemas
-from reports.artifacts import build
 from reports.artifacts import json as json_artifact
+from reports.artifacts import xlsx
 from reports.choices import FileFormat, State
-from reports.errors import explain
+from reports.errors import PermanentReportError, explain
 from reports.models import ReportVersion
 from reports.rows import tables
 from reports.services import versions
 from reports.storage import get_storage
-from reports.work import worker
+from reports.work import derive, worker
 from tests.reports import fake_sweep
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def complete(ana, settings, monkeypatch) -> ReportVersion:
 
 
 def made(version: ReportVersion, file_format: str):
-    build.order(version, file_format)
+    derive.order(version, file_format)
     worker.run()
     artifact = version.artifacts.get(format=file_format)
     assert artifact.state == State.COMPLETE, artifact.error
@@ -215,5 +215,5 @@ def test_findings_prove_themselves_by_their_rows(complete):
 def test_an_excel_sheet_too_long_says_so_and_offers_the_others(complete, ana):
     ReportVersion.objects.filter(pk=complete.pk)
     huge = ReportVersion(total_rows=1_048_576)
-    with pytest.raises(build.PermanentReportError, match="CSV, JSON or Parquet"):
-        build.xlsx.write(huge, None, None)
+    with pytest.raises(PermanentReportError, match="CSV, JSON or Parquet"):
+        xlsx.write(huge, None, None)

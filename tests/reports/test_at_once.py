@@ -1,39 +1,16 @@
 """Two orders at the same moment: one report under one key, and a number of its own for every version."""
 
-import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import connection
 
 from estimator.engine.version import ESTIMATOR_VERSION
 from reports.models import IdempotencyKey, Report, ReportVersion
 from reports.services import idempotency, versions
-from tests.live import HANGS_AFTER_S
+from tests.reports.at_once import at_once
 
 pytestmark = pytest.mark.services
-
-
-def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """What the calls give when they start together, each on a connection of its own."""
-    start = threading.Barrier(len(calls))
-    answers: list[Any] = [None] * len(calls)
-
-    def run(place: int) -> None:
-        try:
-            start.wait(HANGS_AFTER_S)
-            answers[place] = calls[place]()
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANGS_AFTER_S)
-    return answers
 
 
 def prepared() -> versions.Prepared:

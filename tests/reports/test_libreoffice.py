@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from estimator.estimates.sweep.columns import COLUMNS
-from reports.artifacts import build
 from reports.storage import get_storage
-from reports.work import worker
+from reports.work import derive, worker
 from tests.live import HANGS_AFTER_S
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db]
@@ -33,7 +32,7 @@ def soffice() -> str:
 @pytest.mark.timeout(900)
 def test_the_workbook_opens_and_holds_the_rows(soffice, ana, make_report, tmp_path: Path):
     version = make_report(ana)
-    build.order(version, "xlsx")
+    derive.order(version, "xlsx")
     worker.run()
     book = tmp_path / "report.xlsx"
     shutil.copy(get_storage().path(version.artifacts.get(format="xlsx").file_name), book)

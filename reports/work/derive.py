@@ -1,0 +1,72 @@
+"""Makes a derived file under its lease: written under a name of the token, then recorded by one fenced update."""
+
+from django.db import transaction
+
+from reports import conf
+from reports.artifacts.build import WRITERS
+from reports.choices import State
+from reports.errors import LeaseLostError, PermanentReportError, explain
+from reports.models import Artifact, ReportVersion
+from reports.storage import get_storage, rows_path
+from reports.work import bell
+from reports.work.claims import ARTIFACT
+from reports.work.keeper import LeaseKeeper
+from reports.work.leases import Claim
+
+
+def order(version: ReportVersion, file_format: str) -> Artifact:
+    """The derived file of this format, ordered from a worker if nobody did."""
+    with transaction.atomic():
+        artifact, made = Artifact.objects.get_or_create(version=version, format=file_format)
+        if made:
+            transaction.on_commit(lambda: bell.ring(1))
+    return artifact
+
+
+def make(claim: Claim) -> None:
+    """Write a claimed derived file; every way out leaves a state that goes on."""
+    try:
+        with LeaseKeeper(lambda: ARTIFACT.heartbeat(claim)) as keeper:
+            _make(claim, keeper)
+    except LeaseLostError:
+        return
+    except SystemExit:  # the pool asks this process to stop: the attempt is given back
+        ARTIFACT.release(claim, give_attempt_back=True)
+        raise
+    except Exception as error:
+        code, text = explain(error)
+        artifact = Artifact.objects.only("attempts").get(pk=claim.pk)
+        if isinstance(error, PermanentReportError) or artifact.attempts >= conf.MAX_ATTEMPTS:
+            ARTIFACT.held(claim).update(state=State.FAILED, lease_until=None, error=text, error_code=code)
+        else:
+            ARTIFACT.release(claim, error=text)
+
+
+def _make(claim: Claim, keeper: LeaseKeeper) -> None:
+    artifact = Artifact.objects.select_related("version__report").get(pk=claim.pk)
+    version = artifact.version
+    storage = get_storage()
+    rows = rows_path(version)
+    name = f"derived/{version.report_id}/v{version.number}-{claim.token}.{artifact.format}"
+    scratch = storage.scratch(name)
+    kept = False
+    try:
+        WRITERS[artifact.format](version, rows, scratch)
+        keeper.check()
+        stored = storage.keep(scratch, name)
+        kept = bool(
+            ARTIFACT.held(claim).update(
+                state=State.COMPLETE,
+                lease_until=None,
+                file_name=stored.name,
+                bytes=stored.bytes,
+                artifact_sha256=stored.sha256,
+                error="",
+            )
+        )
+    finally:
+        scratch.unlink(missing_ok=True)
+        if not kept:
+            storage.remove(name)
+    if not kept:
+        raise LeaseLostError
