@@ -115,10 +115,12 @@ def _beat_forever(worker: str) -> None:
     from django.db import connection
 
     from config.health.services import BEAT_EVERY_S, beat
+    from reports.work.estimators import say_alive
 
     while True:
         try:
             beat(worker)
+            say_alive()
         except Exception:
             # The worker goes on without; /statusz shows the missing beat.
             logger.warning("heartbeat not written", exc_info=True)

@@ -26,6 +26,11 @@ def heartbeat_s() -> float:
     return lease_s() / 6
 
 
+def leftovers_after_s() -> float:
+    """Seconds without a worker of an estimator after which what was ordered with it is ordered anew."""
+    return float(_setting("AFORO_LEFTOVERS_AFTER_S", 900))
+
+
 def artifact_dir() -> Path:
     """Folder of all report files."""
     return Path(_setting("AFORO_ARTIFACT_DIR", Path(settings.DATA_DIR) / "artifacts"))

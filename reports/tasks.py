@@ -5,8 +5,8 @@ from typing import Any
 from celery import shared_task, signals
 
 from reports import conf
-from reports.services import files, schedules
-from reports.work import bell, reconcile, worker
+from reports.services import files, leftovers, schedules
+from reports.work import bell, reconcile, turns, worker
 
 
 @shared_task(name=bell.WORK, ignore_result=True)
@@ -18,16 +18,18 @@ def work() -> None:
 
 @shared_task(name=bell.RECONCILE, ignore_result=True)
 def reconcile_now() -> None:
-    """Every 10 s by beat, and on worker start: put right what broke, make the versions that are due."""
+    """Every 10 s by beat, and on worker start: put right what broke, order anew what was left, make what is due."""
     reconcile.reconcile()
+    leftovers.order_anew()
     schedules.run_due()
 
 
 @shared_task(name="reports.tasks.clean", ignore_result=True)
 def clean() -> None:
-    """Every hour by beat: orphans, old idempotency keys, derived files nobody used for long."""
+    """Every hour by beat: orphans, old idempotency keys, turns of nobody, derived files nobody used for long."""
     reconcile.clean_orphans()
     reconcile.forget_old_keys()
+    turns.forget_idle()
     files.evict(conf.retention_days())
 
 

@@ -2,6 +2,7 @@
 
 from reports.models.artifact import Artifact
 from reports.models.bookkeeping import IdempotencyKey, ReportSchedule, Tombstone
+from reports.models.queue import OwnerTurn, WorkerEstimator
 from reports.models.report import Report, ReportShare
 from reports.models.share_link import ShareLink
 from reports.models.version import ReportChunk, ReportVersion
@@ -9,6 +10,7 @@ from reports.models.version import ReportChunk, ReportVersion
 __all__ = [
     "Artifact",
     "IdempotencyKey",
+    "OwnerTurn",
     "Report",
     "ReportChunk",
     "ReportSchedule",
@@ -16,4 +18,5 @@ __all__ = [
     "ReportVersion",
     "ShareLink",
     "Tombstone",
+    "WorkerEstimator",
 ]

@@ -17,6 +17,8 @@ class Artifact(models.Model):
     lease_token = models.CharField(max_length=32, blank=True, default="")
     lease_until = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
+    disk_full_since = models.DateTimeField(null=True, blank=True)
+    next_try_at = models.DateTimeField(null=True, blank=True)
     file_name = models.CharField(max_length=200, blank=True, default="")
     bytes = models.PositiveBigIntegerField(_("bytes"), null=True, blank=True)
     artifact_sha256 = models.CharField(_("sha256"), max_length=64, blank=True, default="")

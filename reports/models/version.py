@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from reports.choices import State, VersionKind
+from reports.choices import ACTIVE, State, VersionKind
 from reports.models.report import Report
 
 
@@ -30,6 +30,15 @@ class ReportVersion(models.Model):
     estimator_version = models.CharField(_("estimator version"), max_length=40)
     total_rows = models.PositiveBigIntegerField(_("rows"))
 
+    # Its place among the work (reports/work/turns.py); null and 0 in versions that ended before there were turns.
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    needs_estimator = models.CharField(max_length=40, blank=True, default="", db_default="")
+    remaining_rows = models.PositiveBigIntegerField(default=0, db_default=0)
+    due_after_rows = models.PositiveBigIntegerField(default=0, db_default=0)
+    # A full disk is waited for: since when, and when the next try may be.
+    disk_full_since = models.DateTimeField(null=True, blank=True)
+    next_try_at = models.DateTimeField(null=True, blank=True)
+
     finalize_token = models.CharField(max_length=32, blank=True, default="")
     finalize_until = models.DateTimeField(null=True, blank=True)
     finalize_attempts = models.PositiveSmallIntegerField(default=0)
@@ -49,7 +58,8 @@ class ReportVersion(models.Model):
         ordering = ["report", "-number"]
         constraints = [models.UniqueConstraint(fields=["report", "number"], name="version_number_once")]
         indexes = [
-            models.Index(fields=["state", "created_at"], name="version_active", condition=~Q(state=State.COMPLETE))
+            models.Index(fields=["state", "created_at"], name="version_active", condition=~Q(state=State.COMPLETE)),
+            models.Index(fields=["owner", "due_after_rows", "id"], name="version_turn", condition=Q(state__in=ACTIVE)),
         ]
 
     def __str__(self) -> str:
@@ -59,7 +69,8 @@ class ReportVersion(models.Model):
 class ReportChunk(models.Model):
     """Rows `first_row` … `first_row + rows` of a version; claimed by a lease, written to a part file of its token."""
 
-    version = models.ForeignKey(ReportVersion, on_delete=models.CASCADE, related_name="chunks")
+    # Its unique constraint is the index: one of the version alone would lure the planner into sorting its chunks.
+    version = models.ForeignKey(ReportVersion, on_delete=models.CASCADE, related_name="chunks", db_index=False)
     index = models.PositiveIntegerField()
     first_row = models.PositiveBigIntegerField()
     rows = models.PositiveIntegerField()
@@ -79,7 +90,8 @@ class ReportChunk(models.Model):
         ordering = ["version", "index"]
         constraints = [models.UniqueConstraint(fields=["version", "index"], name="chunk_index_once")]
         indexes = [
-            models.Index(fields=["state", "lease_until"], name="chunk_claimable", condition=~Q(state=State.COMPLETE))
+            models.Index(fields=["lease_until"], name="chunk_leased", condition=Q(state=State.RUNNING)),
+            models.Index(fields=["version", "index"], name="chunk_open", condition=~Q(state=State.COMPLETE)),
         ]
 
     def __str__(self) -> str:

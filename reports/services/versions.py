@@ -7,11 +7,12 @@ from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
+from estimator.engine.version import ESTIMATOR_VERSION
 from reports import canonical, conf
 from reports.choices import ACTIVE, State, VersionKind, sources
 from reports.models import Report, ReportChunk, ReportVersion
 from reports.storage import ArtifactStorage, get_storage
-from reports.work import bell
+from reports.work import bell, turns
 from reports.work.pauses import pause_point
 
 
@@ -59,8 +60,10 @@ def add_version(*, report: Report, created_by: Any, prepared: Prepared) -> Repor
             snapshot_sha256=canonical.sha256(prepared.snapshot),
             estimator_version=prepared.estimator_version,
             total_rows=prepared.total_rows,
+            needs_estimator=ESTIMATOR_VERSION if prepared.kind == VersionKind.RECOST else prepared.estimator_version,
+            **turns.place(report.owner_id, prepared.total_rows),
         )
-        chunks = _chunks(version)
+        chunks = chunks_of(version, prepared.total_rows)
         ReportChunk.objects.bulk_create(chunks, batch_size=500)
         transaction.on_commit(lambda: _wake(len(chunks)))
     return version
@@ -71,12 +74,12 @@ def _wake(pieces: int) -> None:
     bell.ring(pieces)
 
 
-def _chunks(version: ReportVersion) -> list[ReportChunk]:
+def chunks_of(version: ReportVersion, total_rows: int) -> list[ReportChunk]:
+    """The chunks of so many rows, not stored yet."""
     size = conf.chunk_rows()
-    starts = range(0, version.total_rows, size)
     return [
-        ReportChunk(version=version, index=index, first_row=first, rows=min(size, version.total_rows - first))
-        for index, first in enumerate(starts)
+        ReportChunk(version=version, index=index, first_row=first, rows=min(size, total_rows - first))
+        for index, first in enumerate(range(0, total_rows, size))
     ]
 
 
@@ -105,7 +108,14 @@ def retry(version: ReportVersion) -> None:
     with transaction.atomic():
         changed = ReportVersion.objects.filter(pk=version.pk, state__in=set(sources(State.QUEUED)) - {State.RUNNING})
         if not changed.update(
-            state=State.QUEUED, finalize_attempts=0, error="", error_code="", finished_at=None, started_at=None
+            state=State.QUEUED,
+            finalize_attempts=0,
+            error="",
+            error_code="",
+            finished_at=None,
+            started_at=None,
+            disk_full_since=None,
+            next_try_at=None,
         ):
             raise IllegalChangeError(_state(version))
         chunks = list(ReportChunk.objects.filter(version=version))
@@ -116,6 +126,8 @@ def retry(version: ReportVersion) -> None:
             ReportChunk(version=version, index=chunk.index, first_row=chunk.first_row, rows=chunk.rows)
             for chunk in anew
         )
+        rows = sum(chunk.rows for chunk in anew)
+        ReportVersion.objects.filter(pk=version.pk).update(**turns.place(version.report.owner_id, rows))
         if not anew:  # only the last step is left, and it is claimed from a running version
             ReportVersion.objects.filter(pk=version.pk, state=State.QUEUED).update(state=State.RUNNING)
         transaction.on_commit(lambda: bell.ring(len(anew)))

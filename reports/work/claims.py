@@ -6,13 +6,15 @@ has it, or that a person cancelled it.
 
 from typing import Any
 
-from django.db.models import F, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Now
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Greatest, Now
 
 from reports import conf
 from reports.choices import ACTIVE, State, sources
 from reports.models import Artifact, ReportChunk, ReportVersion
 from reports.storage import StoredFile
+from reports.work import estimators, turns
 from reports.work.leases import Claim, Lease, QueuedLease
 
 
@@ -22,9 +24,40 @@ class ChunkLease(QueuedLease[ReportChunk]):
     model = ReportChunk
 
     def wanted(self) -> QuerySet[ReportChunk]:
-        """Smallest version first, its chunks in order."""
-        chunks = ReportChunk.objects.filter(self.free(), version__state__in=ACTIVE)
-        return chunks.order_by("version__total_rows", "version_id", "index")
+        """All of them, in the order of turns; it sorts them, `claim` does not."""
+        ready = turns.with_chunks(self.free())
+        chunks = self._chunks().filter(version__in=ready).annotate(turn=turns.last_turn("version__owner"))
+        return chunks.order_by("turn", "version__due_after_rows", "version_id", "index")
+
+    def claim(self) -> Claim | None:
+        """Take the next chunk of the version whose turn it is; only if all of those are just being claimed, another."""
+        best = turns.best_versions(self.free())[:1]
+        in_turn = self._chunks().filter(version=Subquery(best)).order_by("index")
+        return self.claim_of(in_turn) or self.claim_of(self.wanted())
+
+    def waiting(self, most: int) -> int:
+        """How many there are, up to `most`; unlike `wanted` it sorts nothing."""
+        chunks = ReportChunk.objects.filter(self.free())
+        found = 0
+        for version in turns.with_chunks(self.free()).values_list("pk", flat=True)[:most]:
+            found += len(chunks.filter(version=version).values_list("pk")[: most - found])
+            if found >= most:
+                break
+        return found
+
+    def taken(self, row: ReportChunk) -> bool:
+        """The version runs, and its owner had a turn; False: it was cancelled meanwhile, and its chunks with it."""
+        version = row.version
+        if version.state == State.QUEUED:
+            runs = ReportVersion.objects.filter(pk=version.pk, state__in=ACTIVE)
+            if not runs.update(state=State.RUNNING, started_at=Coalesce("started_at", Now())):
+                return False
+        turns.note(version.owner_id, row.rows)
+        return True
+
+    def _chunks(self) -> QuerySet[ReportChunk]:
+        chunks = ReportChunk.objects.filter(self.free()).select_related("version")
+        return chunks.only("rows", "version__state", "version__owner")
 
     def begun(self) -> dict[str, Any]:
         """It is running, with no row done."""
@@ -46,12 +79,18 @@ class FinalizeLease(Lease[ReportVersion]):
     def free(self) -> Q:
         """Running, with nobody at its last step; and not tried too often."""
         nobody = Q(finalize_until__isnull=True) | Q(finalize_until__lt=Now())
-        return nobody & Q(state=State.RUNNING, finalize_attempts__lt=conf.MAX_ATTEMPTS)
+        return nobody & Q(state=State.RUNNING, remaining_rows=0, finalize_attempts__lt=conf.MAX_ATTEMPTS)
 
     def wanted(self) -> QuerySet[ReportVersion]:
-        """Smallest version first."""
-        unfinished = ReportChunk.objects.exclude(state=State.COMPLETE).values("version")
-        return ReportVersion.objects.filter(self.free()).exclude(pk__in=unfinished).order_by("total_rows", "pk")
+        """By the turns of their owners, the smallest version first."""
+        unfinished = ReportChunk.objects.filter(version=OuterRef("pk")).exclude(state=State.COMPLETE)
+        ready = ReportVersion.objects.filter(self.free(), turns.workable()).exclude(Exists(unfinished)).only("owner")
+        return ready.annotate(turn=turns.last_turn("owner")).order_by("turn", "total_rows", "pk")
+
+    def taken(self, row: ReportVersion) -> bool:
+        """Its owner had a turn."""
+        turns.note(row.owner_id)
+        return True
 
     def ended(self) -> dict[str, Any]:
         """The token is void."""
@@ -63,9 +102,21 @@ class ArtifactLease(QueuedLease[Artifact]):
 
     model = Artifact
 
+    def free(self) -> Q:
+        """As every queued row, and not waiting for a disk."""
+        return super().free() & (Q(next_try_at__isnull=True) | Q(next_try_at__lt=Now()))
+
     def wanted(self) -> QuerySet[Artifact]:
-        """The file of the smallest version first."""
-        return Artifact.objects.filter(self.free(), version__state=State.COMPLETE).order_by("version__total_rows", "pk")
+        """By the turns of the owners of their reports, the file of the smallest version first."""
+        files = Artifact.objects.filter(self.free(), version__state=State.COMPLETE)
+        files = files.exclude(version__estimator_version__in=estimators.newer_than_ours())
+        ordered = files.annotate(turn=turns.last_turn("version__report__owner")).select_related("version__report")
+        return ordered.only("version__report__owner").order_by("turn", "version__total_rows", "pk")
+
+    def taken(self, row: Artifact) -> bool:
+        """The owner of the report had a turn."""
+        turns.note(row.version.report.owner_id)
+        return True
 
 
 CHUNK, FINALIZE, ARTIFACT = ChunkLease(), FinalizeLease(), ArtifactLease()
@@ -73,12 +124,7 @@ CHUNK, FINALIZE, ARTIFACT = ChunkLease(), FinalizeLease(), ArtifactLease()
 
 def claim_chunk() -> Claim | None:
     """Claim the best claimable chunk; None when nothing is claimable."""
-    while claim := CHUNK.claim():
-        version = Subquery(ReportChunk.objects.filter(pk=claim.pk).values("version_id"))
-        runs = ReportVersion.objects.filter(pk=version, state__in=ACTIVE)
-        if runs.update(state=State.RUNNING, started_at=Coalesce("started_at", Now())):
-            return claim  # else it was cancelled or failed meanwhile, and its chunks with it
-    return None
+    return CHUNK.claim()
 
 
 def heartbeat_chunk(claim: Claim, rows_done: int) -> bool:
@@ -88,16 +134,27 @@ def heartbeat_chunk(claim: Claim, rows_done: int) -> bool:
 
 def complete_chunk(claim: Claim, part: StoredFile) -> bool:
     """Record the part file, fenced by the token; False: the part belongs to nobody and must go."""
-    return bool(
-        CHUNK.held(claim).update(
+    chunk = ReportChunk.objects.only("rows", "version").filter(pk=claim.pk).first()
+    if chunk is None:
+        return False
+    with transaction.atomic():
+        # The version first, as everywhere: two that lock in two orders wait for each other.
+        left = Greatest(F("remaining_rows") - chunk.rows, 0)
+        counted = ReportVersion.objects.filter(pk=chunk.version_id, state=State.RUNNING).update(
+            remaining_rows=left, disk_full_since=None, next_try_at=None
+        )
+        done = counted and CHUNK.held(claim).update(
             state=State.COMPLETE,
             rows_done=F("rows"),
             part_name=part.name,
             part_bytes=part.bytes,
             part_sha256=part.sha256,
             lease_until=None,
+            error="",
         )
-    )
+        if not done:
+            transaction.set_rollback(True)
+    return bool(done)
 
 
 def release_chunk(claim: Claim, error: str = "", *, give_attempt_back: bool = False) -> bool:
@@ -122,16 +179,17 @@ def claim_artifact() -> Claim | None:
 
 def fail_version(version_id: int, code: str, error: str) -> bool:
     """Fail a version for good (until a person retries it), keeping the reason for its reader."""
-    changed = ReportVersion.objects.filter(pk=version_id, state__in=sources(State.FAILED)).update(
-        state=State.FAILED, error_code=code, error=error, finished_at=Now(), finalize_token="", finalize_until=None
-    )
-    if changed:
-        ReportChunk.objects.filter(version=version_id, state__in=sources(State.FAILED)).update(
-            state=State.FAILED, lease_until=None
+    with transaction.atomic():
+        changed = ReportVersion.objects.filter(pk=version_id, state__in=sources(State.FAILED)).update(
+            state=State.FAILED, error_code=code, error=error, finished_at=Now(), finalize_token="", finalize_until=None
         )
+        if changed:
+            ReportChunk.objects.filter(version=version_id, state__in=sources(State.FAILED)).update(
+                state=State.FAILED, lease_until=None
+            )
     return bool(changed)
 
 
 def waiting() -> int:
     """How many pieces of work could be claimed now; counted up to the most bells that are rung."""
-    return sum(len(lease.wanted().values_list("pk")[: conf.MAX_BELLS]) for lease in (CHUNK, FINALIZE, ARTIFACT))
+    return sum(lease.waiting(conf.MAX_BELLS) for lease in (CHUNK, FINALIZE, ARTIFACT))

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
@@ -93,7 +94,8 @@ def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStorage) -> 
                 attempts=chunk.attempts,
                 error=_("The part file was missing or damaged."),
             )
-        FINALIZE.release(claim, give_attempt_back=True)
+        rows = sum(chunk.rows for chunk in broken)
+        FINALIZE.release(claim, give_attempt_back=True, remaining_rows=F("remaining_rows") + rows)
     return False
 
 

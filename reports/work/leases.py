@@ -59,31 +59,48 @@ class Lease(ABC, Generic[ModelT]):
         """What else the end of a lease sets."""
         return {}
 
+    def waiting(self, most: int) -> int:
+        """How many rows could be taken now, counted up to `most`."""
+        return len(self.wanted().values_list("pk")[:most])
+
     def claim(self) -> Claim | None:
         """Take the best row that nobody has; None when there is none."""
         return self.claim_of(self.wanted())
 
     def claim_of(self, wanted: QuerySet[ModelT]) -> Claim | None:
         """Take the first of the given rows that nobody has; None when there is none."""
+        while taken := self._take(wanted):
+            row, claim = taken
+            if self.taken(row):
+                return claim
+        return None
+
+    def taken(self, row: ModelT) -> bool:
+        """What follows once a claim is recorded; False: the claim is void."""
+        return True
+
+    def _take(self, wanted: QuerySet[ModelT]) -> tuple[ModelT, Claim] | None:
         if connection.features.has_select_for_update_skip_locked:
             with transaction.atomic():
-                locked = wanted.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)
-                pk = locked.first()
-                return None if pk is None else self.claim_row(pk)
-        while pks := list(wanted.values_list("pk", flat=True)[:_CANDIDATES]):
-            for pk in pks:
-                if claim := self.claim_row(pk):
-                    return claim
+                row = wanted.select_for_update(skip_locked=True, of=("self",)).first()
+                claim = None if row is None else self.claim_row(row.pk)
+            return (row, claim) if row is not None and claim is not None else None
+        while rows := list(wanted[:_CANDIDATES]):
+            for row in rows:
+                if claim := self.claim_row(row.pk):
+                    return row, claim
         return None
 
     def claim_row(self, pk: int) -> Claim | None:
         """Take this row by one guarded UPDATE; None: somebody else has it, or it is no work any more."""
         token = new_token()
-        changed = self._rows(self.free(), pk=pk).update(
-            **{self.token: token, self.until: clock.after(conf.lease_s()), self.attempts: F(self.attempts) + 1},
-            **self.begun(),
-        )
+        changed = self._rows(self.free(), pk=pk).update(**self.taking(token))
         return Claim(pk=pk, token=token) if changed else None
+
+    def taking(self, token: str) -> dict[str, Any]:
+        """The columns that a claim sets."""
+        lease = {self.token: token, self.until: clock.after(conf.lease_s()), self.attempts: F(self.attempts) + 1}
+        return lease | self.begun()
 
     def held(self, claim: Claim) -> QuerySet[ModelT]:
         """The claimed row, as long as its lease is ours."""
@@ -100,8 +117,10 @@ class Lease(ABC, Generic[ModelT]):
 
     def expire(self) -> int:
         """Let go of every lease that has ended; how many."""
-        over = {f"{self.until}__lt": Now()}
-        return self._rows(state=State.RUNNING, **over).update(**{self.until: None}, **self.ended())
+        over = self._rows(state=State.RUNNING, **{f"{self.until}__lt": Now()})
+        waits = {self.until: None} | self.ended()
+        # One by one: an UPDATE of many rows could wait for a cancel that waits for one of them.
+        return sum(over.filter(pk=pk).update(**waits) for pk in list(over.values_list("pk", flat=True)))
 
     def _rows(self, *guards: Q, **values: Any) -> QuerySet[ModelT]:
         return self.model._default_manager.filter(*guards, **values)

@@ -10,7 +10,7 @@ from reports import clock, conf
 from reports.choices import ACTIVE, State, sources
 from reports.models import Artifact, IdempotencyKey, ReportChunk, ReportVersion
 from reports.storage import get_storage
-from reports.work import bell, claims
+from reports.work import bell, claims, turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,7 @@ class Reconciled:
 
 def reconcile() -> Reconciled:
     """One round: expire leases, fail what was tried too often, ring for what waits."""
+    turns.put_right()
     expired = claims.CHUNK.expire() + claims.ARTIFACT.expire()
     failed = _fail_exhausted()
     waiting = claims.waiting()
