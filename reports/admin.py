@@ -16,7 +16,7 @@ from catalog.admin.two_editors import TwoEditors, TwoEditorsInline
 from reports import selectors
 from reports.choices import FileFormat, State
 from reports.models import Artifact, Report, ReportSchedule, ReportShare, ReportVersion, ShareLink, Tombstone
-from reports.services import changes, sharing, versions
+from reports.services import changes, limits, sharing, versions
 
 _STATE_COLOURS = {
     "queued": "info",
@@ -175,7 +175,7 @@ def _each(page: Any, request: HttpRequest, queryset: QuerySet[ReportVersion], ch
     for version in queryset:
         try:
             change(version)
-        except versions.IllegalChangeError as error:
+        except (versions.IllegalChangeError, limits.LimitError) as error:
             page.message_user(request, f"{version}: {error}", level="warning")
 
 

@@ -15,9 +15,13 @@ def after(seconds: float) -> Expression:
 
 
 def now() -> datetime:
-    """The database's time now, as a value to compare in Python (one tiny query)."""
+    """The database's time now, as `Now()` in a query is: a value to compare in Python (one tiny query)."""
     with connection.cursor() as cursor:
-        sql = "SELECT STRFTIME('%Y-%m-%dT%H:%M:%f', 'NOW')" if connection.vendor == "sqlite" else "SELECT now()"
+        sql = (
+            "SELECT STRFTIME('%Y-%m-%dT%H:%M:%f', 'NOW')"
+            if connection.vendor == "sqlite"
+            else "SELECT statement_timestamp()"
+        )
         cursor.execute(sql)
         value = cursor.fetchone()[0]
     if isinstance(value, str):

@@ -31,6 +31,26 @@ def leftovers_after_s() -> float:
     return float(_setting("AFORO_LEFTOVERS_AFTER_S", 900))
 
 
+def disk_full_retry_s() -> float:
+    """Seconds for which work that met a full disk is tried again before it fails."""
+    return float(_setting("AFORO_DISK_FULL_RETRY_S", 900))
+
+
+def max_versions_in_flight() -> int:
+    """Most versions of one owner that are queued or running."""
+    return int(_setting("AFORO_MAX_VERSIONS_IN_FLIGHT", 120))
+
+
+def max_rows_in_flight() -> int:
+    """Most rows of one owner that are still to be computed."""
+    return int(_setting("AFORO_MAX_ROWS_IN_FLIGHT", 10_000_000))
+
+
+def max_stored_bytes() -> int:
+    """Most bytes of report files of one owner."""
+    return int(_setting("AFORO_MAX_STORED_BYTES", 20_000_000_000))
+
+
 def artifact_dir() -> Path:
     """Folder of all report files."""
     return Path(_setting("AFORO_ARTIFACT_DIR", Path(settings.DATA_DIR) / "artifacts"))

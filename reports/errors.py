@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import os
 import uuid
 
 import duckdb
@@ -9,6 +10,16 @@ from django.utils.translation import gettext as _
 
 from estimator.engine.errors import EngineError
 
+DISK_FULL = "disk_full"
+# As the system says it, and those who put its words into errors of their own: DuckDB, SQLite, xlsxwriter.
+_FULL = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "database or disk is full",
+    "max_temp_directory_size",
+    "Could not write all bytes to file",
+)
+_FILE_LIMIT = "File too large"
 log = logging.getLogger(__name__)
 
 
@@ -35,10 +46,8 @@ def explain(error: BaseException) -> tuple[str, str]:
         return error.code, error.text
     if isinstance(error, EngineError):
         return "cannot_compute", str(error)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "disk_full", _("The disk for report files is full.")
-    if isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.EDQUOT):
-        return "file_limit", _("A report file grew past the limit of file size of the worker.")
+    if no_room := _no_room(error):
+        return DISK_FULL, no_room
     if isinstance(error, OSError):
         return "file_error", _("A report file could not be written or read (%(name)s).") % {"name": _name(error)}
     if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
@@ -46,6 +55,22 @@ def explain(error: BaseException) -> tuple[str, str]:
     reference = uuid.uuid4().hex[:12]
     log.error("report work failed, reference %s", reference, exc_info=error)
     return "internal", _("Internal error, reference %(reference)s.") % {"reference": reference}
+
+
+def _no_room(error: BaseException) -> str:
+    """Why there is no room for a file, in words; empty for any other error."""
+    told, seen = "", error
+    for _depth in range(8):
+        told += f" {os.strerror(seen.errno) if isinstance(seen, OSError) and seen.errno else ''} {seen}"
+        following = seen.__cause__ or seen.__context__
+        if following is None:
+            break
+        seen = following
+    if any(words in told for words in _FULL):
+        return _("The disk for report files is full.")
+    if _FILE_LIMIT in told:
+        return _("A report file grew past the limit of file size of the worker.")
+    return ""
 
 
 def _name(error: OSError) -> str:

@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import F, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 
 from reports import clock, document
-from reports.choices import State
+from reports.choices import ACTIVE, State
 from reports.models import Artifact, Report, ReportVersion
 
 # Members that only some kinds of finding have; null in the others.
@@ -20,7 +20,10 @@ def versions_of(report: Report) -> QuerySet[ReportVersion]:
 
 
 def progress(version: ReportVersion) -> dict[str, Any]:
-    """Rows done and to do, rows per second, and seconds left if known; by the database's clock."""
+    """Phase, place in the queue, rows done and to do, rows per second, and seconds left where they are known.
+
+    Times are the database's. The last step (merging, findings, hash) has no rows to count: its end is not known.
+    """
     if version.state == State.COMPLETE:
         done = version.total_rows
     else:
@@ -29,20 +32,47 @@ def progress(version: ReportVersion) -> dict[str, Any]:
     if version.started_at is not None and done:
         elapsed_s = ((version.finished_at or clock.now()) - version.started_at).total_seconds()
         rate = done / elapsed_s if elapsed_s > 0 else None
+    phase = _phase(version)
     left = version.total_rows - done
-    running = version.state == State.RUNNING and rate
     return {
+        "phase": phase,
+        "queue_place": _place(version) if phase == "queued" else None,
+        "detail": version.error or None if phase == "waiting_for_disk" else None,
         "done": done,
         "total": version.total_rows,
         "rows_per_s": rate,
-        "eta_s": left / rate if running and rate else (0.0 if version.state == State.COMPLETE else None),
+        "eta_s": left / rate if phase == "rows" and rate and left > 0 else None,
     }
 
 
-def version_etag(version: ReportVersion, done: int) -> str:
-    """Changes whenever the answer about a version would, its list of files included."""
+def _phase(version: ReportVersion) -> str:
+    """What happens to a version now; its state once it has ended."""
+    if version.state not in ACTIVE:
+        return str(version.state)
+    if version.disk_full_since is not None:
+        return "waiting_for_disk"
+    if version.state == State.QUEUED:
+        return "queued"
+    return "rows" if version.remaining_rows else "last_step"
+
+
+def _place(version: ReportVersion) -> int:
+    """Place of a queued version from 1, as if every version took one turn of its owner.
+
+    Before the k-th version of an owner each other owner has at most k turns.
+    """
+    waiting = ReportVersion.objects.filter(state__in=ACTIVE, remaining_rows__gt=0)
+    sooner = Q(due_after_rows__lt=version.due_after_rows) | Q(due_after_rows=version.due_after_rows, pk__lt=version.pk)
+    own = waiting.filter(sooner, owner=version.owner_id).count() + 1
+    others = waiting.exclude(owner=version.owner_id).values("owner").annotate(n=Count("pk")).order_by()
+    return int(own + sum(min(other["n"], own) for other in others))
+
+
+def version_etag(version: ReportVersion, made: dict[str, Any]) -> str:
+    """Changes whenever the answer about a version would, its list of files included; `made` is its progress."""
     files = tuple(version.artifacts.order_by("format").values_list("format", "state", "artifact_sha256"))
-    parts = (version.pk, version.state, done, version.started_at, version.finished_at, version.error, files)
+    moved = (version.state, made["phase"], made["queue_place"], made["done"])
+    parts = (version.pk, moved, version.started_at, version.finished_at, version.error, files)
     return '"' + hashlib.sha256(repr(parts).encode()).hexdigest()[:32] + '"'
 
 

@@ -235,6 +235,16 @@ class IdempotencyKeyReused(Unprocessable):
     default_code = "idempotency_key_reused"
 
 
+class LimitReached(Problem):
+    """429: the owner has as much in flight as one may have; it passes by itself."""
+
+    status_code = 429
+    problem_type = "limit-reached"
+    title = _("A limit of the owner is reached")
+    default_detail = _("A limit of the owner is reached; try again later.")
+    default_code = "limit_reached"
+
+
 class Unavailable(Problem):
     """503: something the service needs is not there at the moment."""
 

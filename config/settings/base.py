@@ -157,6 +157,11 @@ AFORO_ARTIFACT_STORAGE = env.text("AFORO_ARTIFACT_STORAGE", "reports.storage.Art
 AFORO_ARTIFACT_RETENTION_DAYS = env.integer("AFORO_ARTIFACT_RETENTION_DAYS", 30, at_least=1)
 # Set where nginx (or alike) serves the files: its internal location, as in docs/reports.md.
 AFORO_X_ACCEL_PREFIX = env.text("AFORO_X_ACCEL_PREFIX", "")
+# Limits of one owner: what waits or runs, and what is stored.
+AFORO_MAX_VERSIONS_IN_FLIGHT = env.integer("AFORO_MAX_VERSIONS_IN_FLIGHT", 120, at_least=1)
+AFORO_MAX_ROWS_IN_FLIGHT = env.integer("AFORO_MAX_ROWS_IN_FLIGHT", 10_000_000, at_least=1)
+AFORO_MAX_STORED_BYTES = env.integer("AFORO_MAX_STORED_BYTES", 20_000_000_000, at_least=1)
+AFORO_DISK_FULL_RETRY_S = env.integer("AFORO_DISK_FULL_RETRY_S", 900, at_least=0)
 AFORO_LEFTOVERS_AFTER_S = env.integer("AFORO_LEFTOVERS_AFTER_S", 900, at_least=0)
 AFORO_MAX_SWEEP_ROWS = env.integer("AFORO_MAX_SWEEP_ROWS", 2_000_000, at_least=1)
 AFORO_BROKER_URL = env.broker("AFORO_BROKER_URL", (DATA_DIR / "broker").as_uri())

@@ -34,10 +34,22 @@ class VersionSummary(ResponsePart):
 class VersionProgress(ResponsePart):
     """How far a version is."""
 
+    phase: Literal["queued", "rows", "last_step", "waiting_for_disk", "complete", "failed", "cancelled"] = Field(
+        description=(
+            "What happens now: rows are computed, or the last step merges them, looks for findings and hashes; while "
+            "the disk for report files is full, it is tried again. The state once the version has ended."
+        )
+    )
+    queue_place: int | None = Field(
+        description="Place in the queue from 1, owners taking turns; null unless the version is queued."
+    )
+    detail: str | None = Field(description="What is waited for, in words; null when nothing is.")
     done: int = Field(description="Rows computed.")
     total: int = Field(description="Rows in all.")
     rows_per_s: float | None = Field(description="Rows per second so far; null before the first.")
-    eta_s: float | None = Field(description="Seconds left at this rate; null when not known.")
+    eta_s: float | None = Field(
+        description="Seconds until all rows are computed at this rate; null when not known, as in the last step."
+    )
 
 
 class VersionFile(ResponsePart):
@@ -145,6 +157,7 @@ class FileOrdered(ResponsePart):
 
     state: StateName = Field(description="queued or running.")
     format: FormatName = Field(description="The format.")
+    detail: str | None = Field(description="Why the last try gave none, as a full disk; null before the first.")
 
 
 class LinkAnswer(ResponsePart):

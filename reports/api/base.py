@@ -15,7 +15,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from catalog.api.conditional import is_known
-from catalog.api.problems import FieldError, IdempotencyKeyReused, InvalidRequest, NotFound
+from catalog.api.problems import (
+    Conflict,
+    FieldError,
+    IdempotencyKeyReused,
+    InvalidRequest,
+    LimitReached,
+    NotFound,
+    Problem,
+)
 from catalog.api.query import Query, parse_query, refuse_parameters
 from estimator.api.parsing import parse_body
 from estimator.api.view import RawJsonParser, problem_of
@@ -23,6 +31,8 @@ from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from reports.models import Report, ReportVersion
 from reports.services.idempotency import KeyReusedError, known, once
+from reports.services.limits import TRY_AGAIN_AFTER_S, InFlightLimitError, LimitError
+from reports.services.versions import IllegalChangeError
 
 BodyT = TypeVar("BodyT", bound=BaseModel)
 QueryT = TypeVar("QueryT", bound=Query)
@@ -37,6 +47,13 @@ class ReportsView(APIView):
     token_scope = "reports"  # noqa: S105  a scope, no secret
     # Whether reading takes parameters; writing never does.
     reads_query = False
+    # Whether a POST puts work into the queue: all those of a person share one throttle.
+    orders = False
+
+    def get_throttles(self) -> list[Any]:
+        """Orders are throttled on their own."""
+        self.throttle_scope = "reports-create" if self.orders and self.request.method == "POST" else None
+        return super().get_throttles()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """As the framework's; refuses parameters that nobody reads."""
@@ -128,6 +145,20 @@ class ReportsView(APIView):
             raise IdempotencyKeyReused from None
         except ResolutionError as error:
             raise problem_of(error.issues) from None
+        except (LimitError, IllegalChangeError) as error:
+            raise refusal(error) from None
+
+
+def refusal(error: LimitError | IllegalChangeError) -> Problem:
+    """The problem of an order that is refused: 429 where waiting helps, 409 where it does not."""
+    match error:
+        case InFlightLimitError():
+            wait = {"Retry-After": str(TRY_AGAIN_AFTER_S)}
+            return LimitReached(str(error), headers=wait, members={"code": error.code})
+        case LimitError():
+            return Conflict(str(error), members={"code": error.code})
+        case IllegalChangeError():
+            return Conflict(str(error), members={"state": error.state})
 
 
 def with_etag(request: Request, etag: str, make: Callable[[], Any], **headers: str) -> HttpResponse | Response:

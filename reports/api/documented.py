@@ -51,7 +51,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("ReportsCollection", "post"): Operation(
         id="reports_create", request=schemas.CreateReportRequest, status=202, answer=answers.AcceptedAnswer,
-        problems=(400, 401, 403, 413, 415, 422, 429), parameters=(_IDEMPOTENT,),
+        problems=(400, 401, 403, 409, 413, 415, 422, 429), parameters=(_IDEMPOTENT,),
     ),
     ("ReportDetail", "get"): Operation(id="reports_retrieve", answer=answers.ReportAnswer),
     ("ReportDetail", "patch"): Operation(
@@ -75,7 +75,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("VersionsCollection", "get"): Operation(id="versions_list", answer=answers.VersionPage, parameters=_PAGE),
     ("VersionsCollection", "post"): Operation(
         id="versions_create", request=schemas.RebuildRequest, status=202, answer=answers.AcceptedAnswer,
-        problems=_CREATES, parameters=(_IDEMPOTENT,),
+        problems=(*_CREATES, 409), parameters=(_IDEMPOTENT,),
     ),
     ("VersionDetail", "get"): Operation(id="versions_retrieve", answer=answers.VersionAnswer),
     ("VersionCancel", "post"): Operation(id="versions_cancel", answer=answers.VersionSummary, problems=(*_WRITE, 409)),

@@ -100,7 +100,8 @@ class DownloadView(ReportsView):
             return serve(request._request, found.download)
         if found.state == State.FAILED:
             raise Conflict(found.error, members={"state": found.state, "code": found.error_code})
-        return Response({"state": found.state, "format": file_format}, status=202, headers={"Retry-After": "1"})
+        body = {"state": found.state, "format": file_format, "detail": found.error or None}
+        return Response(body, status=202, headers={"Retry-After": "1"})
 
 
 @documented

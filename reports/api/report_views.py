@@ -17,7 +17,7 @@ from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
 from reports.api.paging import offset, paged
 from reports.models import Report
-from reports.services import changes, preparing, schedules, sharing, versions
+from reports.services import changes, limits, preparing, schedules, sharing, versions
 from reports.services.versions import Prepared
 
 RETRY_AFTER_S = "1"
@@ -40,11 +40,7 @@ class ReportsCollection(ReportsView):
     """`reports/`."""
 
     reads_query = True
-
-    def get_throttles(self) -> list[Any]:
-        """Creating is throttled on its own."""
-        self.throttle_scope = "reports-create" if self.request.method == "POST" else None
-        return super().get_throttles()
+    orders = True
 
     def get(self, request: Request) -> Response:
         """Reports one may see: own, shared, open to all."""
@@ -66,6 +62,7 @@ class ReportsCollection(ReportsView):
         body = self.body(request, schemas.CreateReportRequest)
 
         def prepare() -> Prepared:
+            limits.check(request.user.pk)
             return preparing.prepare(
                 sweep=schemas.plain(body.sweep), slo=schemas.plain(body.slo), pricing=schemas.plain(body.pricing)
             )

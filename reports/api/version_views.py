@@ -13,14 +13,14 @@ from catalog.api.query import PageQuery
 from estimator.question.fields import RequestBody
 from reports import selectors
 from reports.api import schemas
-from reports.api.base import ReportsView, with_etag
+from reports.api.base import ReportsView, refusal, with_etag
 from reports.api.documented import documented
 from reports.api.paging import offset, paged
 from reports.api.report_views import RETRY_AFTER_S, accepted
 from reports.choices import State
 from reports.errors import ReportError
 from reports.models import Report, ReportVersion, ShareLink
-from reports.services import preparing, sharing, versions
+from reports.services import limits, preparing, sharing, versions
 from reports.services.versions import Prepared
 from reports.storage import rows_path
 
@@ -30,6 +30,7 @@ class VersionsCollection(ReportsView):
     """`reports/{id}/versions/`."""
 
     reads_query = True
+    orders = True
 
     def get(self, request: Request, report_id: UUID) -> Response:
         """Versions of a report, newest first."""
@@ -45,6 +46,7 @@ class VersionsCollection(ReportsView):
         body = self.body(request, schemas.RebuildRequest)
 
         def prepare() -> Prepared:
+            versions.check_order(report)
             latest = report.versions.order_by("-number").first()
             given = {name: schemas.plain(getattr(body, name)) for name in body.model_fields_set}
             given = {name: value for name, value in given.items() if value is not None or name != "sweep"}
@@ -68,7 +70,7 @@ class VersionDetail(ReportsView):
         made = selectors.progress(version)
         active = version.state in (State.QUEUED, State.RUNNING)
         headers = {"Retry_After": RETRY_AFTER_S} if active else {}
-        etag = selectors.version_etag(version, made["done"])
+        etag = selectors.version_etag(version, made)
         return with_etag(request, etag, lambda: selectors.detail(version, made), **headers)
 
 
@@ -83,8 +85,8 @@ class _Change(ReportsView):
         self.body(request, _Nothing)
         try:
             return self.change(request, version)
-        except versions.IllegalChangeError as error:
-            raise Conflict(str(error), members={"state": error.state}) from None
+        except (limits.LimitError, versions.IllegalChangeError) as error:
+            raise refusal(error) from None
 
 
 class _Nothing(RequestBody):
@@ -106,6 +108,8 @@ class VersionCancel(_Change):
 class VersionRetry(_Change):
     """`…/retry/`."""
 
+    orders = True
+
     def change(self, request: Request, version: ReportVersion) -> Response:
         """Queue a failed version again."""
         versions.retry(version)
@@ -115,6 +119,8 @@ class VersionRetry(_Change):
 @documented
 class VersionRecost(ReportsView):
     """`…/recost/`."""
+
+    orders = True
 
     def post(self, request: Request, report_id: UUID, number: int) -> Response:
         """A new version of the same rows at other prices; the sweep is not run again."""
@@ -126,6 +132,7 @@ class VersionRecost(ReportsView):
         complete_rows(self, request, report_id, number)
 
         def prepare() -> Prepared:
+            versions.check_order(report, parent.total_rows)
             return preparing.prepare_recost(parent, schemas.plain(body.pricing))
 
         return accepted(request, self.once(request, prepare, lambda prepared: _added(report, request, prepared)))

@@ -1,5 +1,6 @@
 """Getting a version as a file: the stored one, one made at once when it is small, or one ordered from a worker."""
 
+import time
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -7,16 +8,19 @@ from django.db.models.functions import Now
 
 from reports import clock, document
 from reports.artifacts import build, xlsx
-from reports.choices import FileFormat, State
+from reports.choices import ACTIVE, FileFormat, State
 from reports.downloads import Download
 from reports.errors import ReportError
 from reports.models import Artifact, ReportVersion
 from reports.storage import get_storage
-from reports.work import derive
+from reports.work import bell, derive, estimators
 from reports.work.claims import ARTIFACT
 
 AT_ONCE_ROWS = 10_000
 _AT_ONCE = (FileFormat.CSV, FileFormat.JSON)
+# A file of so few rows takes a second: who asks while another makes it waits for it, up to 5 s.
+_LOOKS = 50
+_LOOK_EVERY_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +43,48 @@ def file_of(version: ReportVersion, file_format: str) -> FileState:
     if failed is not None:  # told once; asking again orders it anew
         Artifact.objects.filter(pk=failed.pk, state=State.FAILED).delete()
         return FileState(state=State.FAILED, error_code=failed.error_code, error=failed.error)
-    artifact = derive.order(version, file_format)
-    if artifact.state == State.COMPLETE:
-        found = _stored(version, file_format, artifact.file_name, artifact.bytes, artifact.artifact_sha256)
-        if found.download is not None:
-            Artifact.objects.filter(pk=artifact.pk).update(last_used_at=Now())
-            return found
-        # Gone or damaged: made again from the rows.
-        if Artifact.objects.filter(pk=artifact.pk, file_name=artifact.file_name).delete()[0]:
-            get_storage().remove(artifact.file_name)
+    if (kept := _kept(version, file_format)) is not None:
+        return kept
+    # The columns of a newer release are its own workers' business.
+    at_once = version.total_rows <= AT_ONCE_ROWS and not estimators.newer(version.estimator_version)
+    if at_once and file_format in _AT_ONCE:
+        artifact = _make_now(version, file_format)
+    else:
         artifact = derive.order(version, file_format)
-    if version.total_rows <= AT_ONCE_ROWS and file_format in _AT_ONCE:
-        artifact = _make_now(artifact)
-        if artifact.state == State.COMPLETE:
-            return _stored(version, file_format, artifact.file_name, artifact.bytes, artifact.artifact_sha256)
+    if artifact.state == State.COMPLETE:
+        return _stored(version, file_format, artifact.file_name, artifact.bytes, artifact.artifact_sha256)
     return FileState(state=artifact.state, error_code=artifact.error_code, error=artifact.error)
 
 
-def _make_now(artifact: Artifact) -> Artifact:
-    if claim := ARTIFACT.claim_row(artifact.pk):
+def _kept(version: ReportVersion, file_format: str) -> FileState | None:
+    """The derived file that is there already; one that went or is damaged is removed and made again."""
+    artifact = Artifact.objects.filter(version=version, format=file_format, state=State.COMPLETE).first()
+    if artifact is None:
+        return None
+    found = _stored(version, file_format, artifact.file_name, artifact.bytes, artifact.artifact_sha256)
+    if found.download is None:
+        if Artifact.objects.filter(pk=artifact.pk, file_name=artifact.file_name).delete()[0]:
+            get_storage().remove(artifact.file_name)
+        return None
+    Artifact.objects.filter(pk=artifact.pk).update(last_used_at=Now())
+    return found
+
+
+def _make_now(version: ReportVersion, file_format: str) -> Artifact:
+    """The derived file made in this request, or by who makes it already: that is waited for, a few seconds."""
+    artifact, claim = derive.order_and_claim(version, file_format)
+    for _look in range(_LOOKS):
+        if claim is not None or artifact.state not in ACTIVE:
+            break
+        time.sleep(_LOOK_EVERY_S)
+        artifact = Artifact.objects.filter(pk=artifact.pk).first() or artifact
+        if artifact.state == State.QUEUED:  # whoever had it let go
+            claim = ARTIFACT.claim_row(artifact.pk)
+    if claim is not None:
         derive.make(claim)
-    artifact.refresh_from_db()
+        artifact = Artifact.objects.filter(pk=artifact.pk).first() or artifact
+        if artifact.state == State.QUEUED:  # it went wrong; a worker tries again
+            bell.ring(1)
     return artifact
 
 

@@ -81,9 +81,7 @@ def _prepared(version: ReportVersion) -> Prepared:
         )
     inputs = version.inputs
     prepared = prepare(sweep=inputs["sweep"], slo=inputs.get("slo"), pricing=inputs.get("pricing"))
-    told = _(
-        "Ordered with estimator %(old)s, which has no workers any more; computed with %(new)s and its catalog."
-    )
+    told = _("Ordered with estimator %(old)s, which has no workers any more; computed with %(new)s and its catalog.")
     names = {"old": version.estimator_version, "new": ESTIMATOR_VERSION}
     prepared.snapshot["warnings"] = [told % names, *prepared.snapshot["warnings"]]
     return prepared

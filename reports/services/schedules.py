@@ -12,6 +12,7 @@ from reports import clock
 from reports.choices import SchedulePeriod
 from reports.errors import explain
 from reports.models import Report, ReportSchedule, ReportVersion
+from reports.services.limits import LimitError
 from reports.services.preparing import prepare_again
 from reports.services.versions import add_version
 
@@ -82,7 +83,7 @@ def _run(schedule: ReportSchedule) -> bool:
             return False
         try:
             rebuild(schedule.report, latest)
-        except ResolutionError as error:
+        except (ResolutionError, LimitError) as error:
             ReportSchedule.objects.filter(pk=schedule.pk).update(last_error=str(error))
             log.warning("scheduled rebuild of report %s is not possible: %s", schedule.report_id, error)
             return False

@@ -113,6 +113,10 @@ class ArtifactLease(QueuedLease[Artifact]):
         ordered = files.annotate(turn=turns.last_turn("version__report__owner")).select_related("version__report")
         return ordered.only("version__report__owner").order_by("turn", "version__total_rows", "pk")
 
+    def taken_from_the_start(self, token: str) -> dict[str, Any]:
+        """The columns of a new row that is claimed in its insert."""
+        return self.taking(token) | {self.attempts: 1}
+
     def taken(self, row: Artifact) -> bool:
         """The owner of the report had a turn."""
         turns.note(row.version.report.owner_id)

@@ -5,13 +5,13 @@ from django.db import transaction
 from reports import conf
 from reports.artifacts.build import WRITERS
 from reports.choices import State
-from reports.errors import LeaseLostError, PermanentReportError, explain
+from reports.errors import DISK_FULL, LeaseLostError, PermanentReportError, explain
 from reports.models import Artifact, ReportVersion
 from reports.storage import get_storage, rows_path
-from reports.work import bell
+from reports.work import bell, disk
 from reports.work.claims import ARTIFACT
 from reports.work.keeper import LeaseKeeper
-from reports.work.leases import Claim
+from reports.work.leases import Claim, new_token
 
 
 def order(version: ReportVersion, file_format: str) -> Artifact:
@@ -21,6 +21,20 @@ def order(version: ReportVersion, file_format: str) -> Artifact:
         if made:
             transaction.on_commit(lambda: bell.ring(1))
     return artifact
+
+
+def order_and_claim(version: ReportVersion, file_format: str) -> tuple[Artifact, Claim | None]:
+    """The derived file of this format and its claim, if nobody has it: one that is new is claimed in its insert.
+
+    Between an order and a claim of it a worker could take the file, and the caller would have nothing to send.
+    """
+    token = new_token()
+    artifact, made = Artifact.objects.get_or_create(
+        version=version, format=file_format, defaults=ARTIFACT.taken_from_the_start(token)
+    )
+    if made:
+        return artifact, Claim(pk=artifact.pk, token=token)
+    return artifact, ARTIFACT.claim_row(artifact.pk)
 
 
 def make(claim: Claim) -> None:
@@ -36,7 +50,9 @@ def make(claim: Claim) -> None:
     except Exception as error:
         code, text = explain(error)
         artifact = Artifact.objects.only("attempts").get(pk=claim.pk)
-        if isinstance(error, PermanentReportError) or artifact.attempts >= conf.MAX_ATTEMPTS:
+        if code == DISK_FULL:
+            disk.put_off_file(claim, text)
+        elif isinstance(error, PermanentReportError) or artifact.attempts >= conf.MAX_ATTEMPTS:
             ARTIFACT.held(claim).update(state=State.FAILED, lease_until=None, error=text, error_code=code)
         else:
             ARTIFACT.release(claim, error=text)
@@ -62,6 +78,8 @@ def _make(claim: Claim, keeper: LeaseKeeper) -> None:
                 bytes=stored.bytes,
                 artifact_sha256=stored.sha256,
                 error="",
+                disk_full_since=None,
+                next_try_at=None,
             )
         )
     finally:

@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 
 from reports import conf
 from reports.choices import State
-from reports.errors import LeaseLostError, ReportError, explain
+from reports.errors import DISK_FULL, LeaseLostError, ReportError, explain
 from reports.models import ReportChunk, ReportVersion
 from reports.rows import findings, tables
 from reports.storage import ArtifactStorage, StoredFile, get_storage
-from reports.work import claims
+from reports.work import claims, disk
 from reports.work.claims import FINALIZE
 from reports.work.keeper import LeaseKeeper
 from reports.work.leases import Claim
@@ -34,7 +34,9 @@ def finalize(claim: Claim) -> None:
     except Exception as error:
         code, text = explain(error)
         version = ReportVersion.objects.only("finalize_attempts").get(pk=claim.pk)
-        if FINALIZE.release(claim) and version.finalize_attempts >= conf.MAX_ATTEMPTS:
+        if code == DISK_FULL:
+            disk.put_off_last_step(claim, text)
+        elif FINALIZE.release(claim) and version.finalize_attempts >= conf.MAX_ATTEMPTS:
             claims.fail_version(claim.pk, code, text)
 
 

@@ -14,11 +14,11 @@ from estimator.estimates.sweep import compute as sweeps
 from estimator.resolvers.issues import ResolutionError
 from reports import conf
 from reports.choices import VersionKind
-from reports.errors import LeaseLostError, PermanentReportError, explain
+from reports.errors import DISK_FULL, LeaseLostError, PermanentReportError, explain
 from reports.models import ReportChunk, ReportVersion
 from reports.rows import repricing, tables
 from reports.storage import get_storage
-from reports.work import claims, derive
+from reports.work import claims, derive, disk
 from reports.work.finalize import finalize
 from reports.work.leases import Claim
 from reports.work.pauses import pause_point
@@ -96,7 +96,9 @@ def compute_chunk(claim: Claim) -> None:
 def _give_up(claim: Claim, error: Exception) -> None:
     code, text = explain(error)
     chunk = ReportChunk.objects.get(pk=claim.pk)
-    if claims.release_chunk(claim, error=text) and (
+    if code == DISK_FULL:
+        disk.put_off_chunk(claim, chunk.version_id, text)
+    elif claims.release_chunk(claim, error=text) and (
         isinstance(error, PermanentReportError) or code == "cannot_compute" or chunk.attempts >= conf.MAX_ATTEMPTS
     ):
         claims.fail_version(chunk.version_id, code, text)

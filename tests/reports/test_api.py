@@ -33,7 +33,8 @@ def test_an_order_is_202_with_its_address_and_is_computed_by_the_worker(api, ana
     address = answer["Location"]
     waiting = client.get(address)
     assert waiting.json()["state"] == "queued"
-    assert waiting.json()["progress"] == {"done": 0, "total": 36, "rows_per_s": None, "eta_s": None}
+    nothing = dict.fromkeys(("detail", "rows_per_s", "eta_s"))
+    assert waiting.json()["progress"] == nothing | {"phase": "queued", "queue_place": 1, "done": 0, "total": 36}
     assert client.get(address, HTTP_IF_NONE_MATCH=waiting["ETag"]).status_code == 304
     worker.run()
     done = client.get(address, HTTP_IF_NONE_MATCH=waiting["ETag"])
@@ -132,7 +133,8 @@ def test_a_form_that_cannot_be_made_tells_why(api, ana, make_report, monkeypatch
     assert "take CSV, JSON or Parquet" in answer.json()["detail"]
 
 
-def test_a_form_that_failed_tells_why_once_and_is_made_when_asked_again(api, ana, make_report, monkeypatch):
+def test_a_form_that_failed_tells_why_once_and_is_made_when_asked_again(api, ana, make_report, monkeypatch, settings):
+    settings.AFORO_DISK_FULL_RETRY_S = 0
     version = make_report(ana)
     url = f"{URL}{version.report_id}/versions/1/download/"
 
@@ -265,7 +267,8 @@ def test_cancel_and_retry_follow_the_table(api, ana, loaded_catalog):
     assert client.get(address + "rows/").status_code == 409
 
 
-def test_a_failed_version_tells_why_and_can_be_retried(api, ana, loaded_catalog, monkeypatch):
+def test_a_failed_version_tells_why_and_can_be_retried(api, ana, loaded_catalog, monkeypatch, settings):
+    settings.AFORO_DISK_FULL_RETRY_S = 0
     client = api(ana)
     address = client.post(URL, order()).json()["url"]
 
