@@ -4,6 +4,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from itertools import cycle
 
 from django.db import DatabaseError, connection
 from django.utils.translation import gettext as _
@@ -26,6 +27,9 @@ from reports.work.pauses import pause_point
 log = logging.getLogger(__name__)
 _plans: OrderedDict[tuple[str, str], sweeps.Sweep] = OrderedDict()
 _PLANS_KEPT = 2
+Piece = tuple[Callable[[], Claim | None], Callable[[Claim], None]]
+# However many files are ordered, every other piece of work is a chunk.
+_file_first = cycle((True, False))
 
 
 def run(budget_s: float = conf.WORK_BUDGET_S) -> bool:
@@ -38,13 +42,10 @@ def run(budget_s: float = conf.WORK_BUDGET_S) -> bool:
 
 
 def step() -> bool:
-    """Do one piece of work: a last step, else a derived file, else a chunk; False when nothing was claimable."""
-    pieces: tuple[tuple[Callable[[], Claim | None], Callable[[Claim], None]], ...] = (
-        (claims.claim_finalize, finalize),
-        (claims.claim_artifact, derive.make),
-        (claims.claim_chunk, compute_chunk),
-    )
-    for claim_one, work in pieces:
+    """Do one piece of work: a last step, else a file or a chunk in turn; False when nothing was claimable."""
+    file, chunk = (claims.claim_artifact, derive.make), (claims.claim_chunk, compute_chunk)
+    others: tuple[Piece, Piece] = (file, chunk) if next(_file_first) else (chunk, file)
+    for claim_one, work in ((claims.claim_finalize, finalize), *others):
         claim = claim_one()
         if claim is not None:
             work(claim)

@@ -7,15 +7,20 @@ import argparse
 import hashlib
 import json
 import random
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 import urllib.error
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.faults import Faults, strike
+from tests.chaos.compose import ComposeService
+from tests.chaos.faults import OTHER_ESTIMATOR, Faults, strike
+from tests.chaos.half_open import HalfOpenProxy
 from tests.chaos.services import Postgres, Redis
 from tests.live import LiveService, embedded_environment
 from tests.reports.live import PRICING, SWEEP
@@ -39,14 +44,18 @@ class Campaign:
         self.seen_complete: dict[str, tuple[str, str]] = {}
         self.cancelled: set[str] = set()
         self.retried = 0
+        self.anew = 0
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """A call that is repeated while the web process is away: that is what the Idempotency-Key is for."""
-        deadline = time.monotonic() + 120
+        """A call that is repeated while the web process is away or says to come back later.
+
+        That is what the Idempotency-Key is for.
+        """
+        deadline = time.monotonic() + 300
         while True:
             try:
                 status, answer = self.service.call(method, path, body, headers=headers)
-                if status < 500:
+                if status < 500 and status != 429:
                     return status, answer
             except (urllib.error.URLError, ConnectionError, TimeoutError, json.JSONDecodeError, OSError):
                 pass
@@ -120,14 +129,32 @@ class Campaign:
         for report, (content, completed) in self.seen_complete.items():
             _status, version = self.call("GET", f"{_URL}{report}/versions/1/")
             found["changed"] += (version["content_sha256"], version["completed_at"]) != (content, completed)
-            by_size.setdefault(self.sizes[report], set()).add(content)
+            told = " ".join(version["snapshot"]["warnings"])
+            anew = f"Ordered with estimator {OTHER_ESTIMATOR}" in told
+            self.anew += anew
+            if not anew:  # the warning that says so belongs to the content
+                by_size.setdefault(self.sizes[report], set()).add(content)
             found["wrong rows"] += version["summary"]["rows"] != self.sizes[report]
             found["half"] += not self._whole(report)
         found["different content of equal inputs"] = sum(len(contents) - 1 for contents in by_size.values())
         for report in self.cancelled:
             _status, version = self.call("GET", f"{_URL}{report}/versions/1/")
             found["changed"] += version["state"] != "cancelled"
+        found["claimed twice at once"] = self.faults.claimed_twice
+        unstruck = self.begun_again() - self.faults.struck
+        found["begun again though the worker lived"] = len(unstruck)
+        if unstruck:
+            told = "\n".join(line[:1000] for line in self.service.text().splitlines() if "failed, reference" in line)
+            say(f"begun again though the worker lived: chunks {sorted(unstruck)}\n{told}")
         return found
+
+    def begun_again(self) -> set[int]:
+        """Chunks of complete versions that were not begun exactly once."""
+        chunks = self.faults.rows(
+            "SELECT chunk.id FROM reports_reportchunk chunk JOIN reports_reportversion version"
+            " ON version.id = chunk.version_id WHERE version.state = 'complete' AND chunk.attempts <> 1"
+        )
+        return {row[0] for row in chunks}
 
     def _whole(self, report: str) -> bool:
         deadline = time.monotonic() + 90
@@ -146,50 +173,93 @@ class Campaign:
 
 def run(stack: str, reports: int, every_s: float, folder: Path) -> dict[str, int]:
     """The campaign on one stack; the counts of what went wrong."""
-    environment = embedded_environment(folder) | {
-        "AFORO_SWEEP_CHUNK_ROWS": "40",
-        "AFORO_LEASE_S": "5",
-        "AFORO_TEST_PAUSE_AFTER_CHUNK": "publish",
-        "AFORO_THROTTLE_REPORTS_CREATE": "60000/min",
-    }
-    postgres = redis = None
-    if stack == "services":
-        postgres, redis = Postgres(folder), Redis(folder)
-        environment |= {"DATABASE_URL": postgres.url, "AFORO_BROKER_URL": redis.url, "AFORO_CACHE_URL": redis.url}
-    service = LiveService(environment, folder / "supervisor.log")
-    faults = Faults(service, folder, postgres, redis)
-    stop = threading.Event()
-    try:
-        service.start()
+    with _stack(stack, folder) as (service, faults):
         faults.start_second()
         campaign = Campaign(service, faults)
-        _web_killed_between_commit_and_publish(campaign)
+        stop = threading.Event()
         striker = threading.Thread(target=strike, args=(faults, stop, every_s, say), daemon=True)
-        for number in range(1, reports):
-            campaign.order(number)
-            if number == 5:
-                striker.start()
-        ids = list(campaign.ordered.values())
-        campaign.cancel_some(random.sample(ids, max(1, reports // 10)))
-        campaign.rebuild_at_once(random.choice(ids))
-        struck_until = time.monotonic() + len(faults.every()) * (every_s + 2)
-        while time.monotonic() < struck_until:
-            time.sleep(0.5)
-        stop.set()
-        striker.join(60)
-        faults.start_second()
-        campaign.watch(300)
+        try:
+            if stack == "embedded":
+                _web_killed_between_commit_and_publish(campaign)
+            striker.start()
+            kinds = len(faults.every())
+            for number in range(len(campaign.ordered), reports):
+                campaign.order(number)
+                # Spread over the first round of faults, so that each finds reports in flight.
+                _wait_for_faults(faults, striker, number * kinds // reports)
+            ids = list(campaign.ordered.values())
+            campaign.cancel_some(random.sample(ids, max(1, reports // 10)))
+            campaign.rebuild_at_once(random.choice(ids))
+            _wait_for_faults(faults, striker, kinds)
+        finally:
+            stop.set()
+            if striker.is_alive():
+                striker.join(120)
+        faults.striking(faults.start_second)()
+        campaign.watch(900)
         result = campaign.check()
-        say(f"{stack}: {reports} reports, {len(campaign.cancelled)} cancelled, {campaign.retried} retried: {result}")
+        say(
+            f"{stack}: {reports} reports, {len(campaign.cancelled)} cancelled, {campaign.retried} retried, "
+            f"{campaign.anew} ordered anew, {faults.herd_claims} claims of herds, "
+            f"{len(campaign.begun_again())} chunks begun again after their worker was struck: {result}"
+        )
         return result
-    finally:
-        stop.set()
-        faults.kill_second()
-        service.stop()
-        if redis is not None:
-            redis.kill()
-        if postgres is not None:
-            postgres.stop()
+
+
+def _wait_for_faults(faults: Faults, striker: threading.Thread, number: int) -> None:
+    """Until so many faults have struck; an error of one ends the campaign."""
+    while faults.done < number:
+        assert striker.is_alive(), "a fault could not be done: see above"
+        time.sleep(0.2)
+
+
+@contextmanager
+def _stack(stack: str, folder: Path) -> Iterator[tuple[LiveService, Faults]]:
+    """The running service and what can be done to it: as compose runs it, or on the embedded defaults."""
+    with ExitStack() as ends:
+        if stack == "services":
+            data = folder / "data"
+            disk = _small_disk(data / "artifacts", ends)
+            postgres, redis = Postgres(folder), Redis(folder)
+            ends.callback(postgres.stop)
+            ends.callback(redis.kill)
+            proxy = HalfOpenProxy(postgres.port)
+            ends.callback(proxy.close)
+            addresses = {"postgres:5432": f"127.0.0.1:{proxy.port}", "redis:6379": f"127.0.0.1:{redis.port}"}
+            service: LiveService = ComposeService(folder, addresses, OPERATOR)
+            faults = Faults(service, disk, postgres, redis, proxy)
+        else:
+            environment = embedded_environment(folder) | EMBEDDED
+            disk = _small_disk(Path(environment["AFORO_DATA_DIR"]) / "artifacts", ends)
+            service = LiveService(environment, folder / "supervisor.log")
+            faults = Faults(service, disk)
+        ends.callback(service.stop)
+        ends.callback(faults.kill_second)
+        service.start()
+        yield service, faults
+
+
+# What the operator of the compose file sets: chunks so small that there are many, and leftovers ordered anew soon.
+OPERATOR = {"AFORO_SWEEP_CHUNK_ROWS": "40", "AFORO_LEFTOVERS_AFTER_S": "20"}
+# What the embedded default is told: small chunks and short leases, so that there is much to break.
+EMBEDDED = {
+    "AFORO_SWEEP_CHUNK_ROWS": "40",
+    "AFORO_LEASE_S": "10",
+    "AFORO_LEFTOVERS_AFTER_S": "20",
+    "AFORO_TEST_PAUSE_AFTER_CHUNK": "publish",
+    "AFORO_THROTTLE_REPORTS_CREATE": "60000/min",
+}
+
+
+def _small_disk(place: Path, ends: ExitStack) -> Path | None:
+    """A file system of its own for the report files, small enough to be filled; None where this user may mount none."""
+    place.mkdir(parents=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m", "tmpfs", str(place)], capture_output=True)
+    if done.returncode:
+        say("no disk to fill: only root may mount one")
+        return None
+    ends.callback(lambda: subprocess.run(["umount", "--lazy", str(place)], check=True))
+    return place
 
 
 def _web_killed_between_commit_and_publish(campaign: Campaign) -> None:

@@ -30,12 +30,13 @@ class Postgres:
                     parent.chmod(parent.stat().st_mode | 0o011)
         self._run("initdb", "-D", str(self.folder), "-A", "trust", "-U", "postgres", "--no-sync")
         self.start()
-        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "aforo")
+        self._run("createuser", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "aforo")
+        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-O", "aforo", "aforo")
 
     @property
     def url(self) -> str:
         """Address of the database."""
-        return f"postgres://postgres@127.0.0.1:{self.port}/aforo"
+        return f"postgres://aforo@127.0.0.1:{self.port}/aforo"
 
     def start(self) -> None:
         """Start and wait until it answers."""
@@ -54,25 +55,20 @@ class Postgres:
 
 
 class Redis:
-    """A server on a unix socket, without persistence: killed, it forgets everything."""
+    """A server of the campaign's own without persistence: killed, it forgets everything."""
 
     def __init__(self, folder: Path) -> None:
-        self.socket = folder / "redis.sock"
+        self.port = free_port()
         self.folder = folder
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
-    @property
-    def url(self) -> str:
-        """Address of the broker."""
-        return f"redis+socket://{self.socket}"
-
     def start(self) -> None:
-        """Start and wait for the socket."""
-        command = ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--save", "", "--dir"]
+        """Start and wait until it answers."""
+        command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir"]
         self.process = subprocess.Popen([*command, str(self.folder)], stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
-        while not self.socket.exists():
+        deadline = time.monotonic() + 60
+        while subprocess.run(self._ask("PING"), capture_output=True, check=False).stdout != b"PONG\n":
             assert time.monotonic() < deadline
             time.sleep(0.05)
 
@@ -81,8 +77,10 @@ class Redis:
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-        self.socket.unlink(missing_ok=True)
 
     def flush(self) -> None:
         """FLUSHALL: every message is gone."""
-        subprocess.run(["redis-cli", "-s", str(self.socket), "FLUSHALL"], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(self._ask("FLUSHALL"), stdout=subprocess.DEVNULL, check=True)
+
+    def _ask(self, word: str) -> list[str]:
+        return ["redis-cli", "-p", str(self.port), word]

@@ -21,13 +21,13 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.services
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_ten_reports_survive_every_fault(folder):
     assert not any(run("services", 10, 1.0, folder).values())
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(5400)
 @pytest.mark.parametrize("stack", ["services", "embedded"])
 def test_a_hundred_reports_survive_every_fault(folder, stack):
     assert not any(run(stack, 100, 3.0, folder).values())

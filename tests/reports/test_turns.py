@@ -6,10 +6,10 @@ import pytest
 
 from estimator.engine.version import ESTIMATOR_VERSION
 from reports.choices import State
-from reports.models import OwnerTurn, ReportChunk, ReportVersion
+from reports.models import Artifact, OwnerTurn, ReportChunk, ReportVersion
 from reports.services import versions
 from reports.storage import StoredFile
-from reports.work import claims, reconcile, turns
+from reports.work import claims, derive, reconcile, turns, worker
 
 pytestmark = pytest.mark.django_db
 PART = StoredFile(name="parts/1/000000-x.parquet", bytes=3, sha256="0" * 64)
@@ -121,3 +121,18 @@ def test_turns_of_owners_with_nothing_in_flight_are_forgotten(ana, berta):
     order(berta, rows=10)
     assert turns.forget_idle() == 1
     assert OwnerTurn.objects.get().owner_id == berta.pk
+
+
+def test_a_flood_of_files_leaves_every_other_piece_of_work_to_chunks(ana, monkeypatch):
+    done = []
+    monkeypatch.setattr(derive, "make", lambda _claim: done.append("file"))
+    monkeypatch.setattr(worker, "compute_chunk", lambda _claim: done.append("chunk"))
+    complete, waiting = order(ana, rows=10), order(ana, rows=40)
+    complete.chunks.update(state=State.COMPLETE)
+    ReportVersion.objects.filter(pk=complete.pk).update(state=State.COMPLETE)
+    for file_format in ("csv", "json", "xlsx", "html"):
+        Artifact.objects.create(version=complete, format=file_format)
+    while worker.step():
+        pass
+    assert waiting.total_rows == 40
+    assert {done[place : place + 2].count("file") for place in (0, 2, 4, 6)} == {1}
