@@ -10,7 +10,7 @@ from reports import canonical, conf
 from reports.choices import ACTIVE, State, VersionKind
 from reports.errors import explain
 from reports.models import ReportChunk, ReportVersion
-from reports.services.preparing import prepare
+from reports.services.preparing import prepare_again
 from reports.services.versions import Prepared, chunks_of
 from reports.work import bell, claims, estimators, turns
 
@@ -79,8 +79,7 @@ def _prepared(version: ReportVersion) -> Prepared:
             total_rows=version.total_rows,
             estimator_version=version.estimator_version,
         )
-    inputs = version.inputs
-    prepared = prepare(sweep=inputs["sweep"], slo=inputs.get("slo"), pricing=inputs.get("pricing"))
+    prepared = prepare_again(version)
     told = _("Ordered with estimator %(old)s, which has no workers any more; computed with %(new)s and its catalog.")
     names = {"old": version.estimator_version, "new": ESTIMATOR_VERSION}
     prepared.snapshot["warnings"] = [told % names, *prepared.snapshot["warnings"]]
