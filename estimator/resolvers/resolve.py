@@ -2,6 +2,7 @@
 
 from django.utils.translation import gettext as _
 
+from estimator.engine.formats.quantisation_config import NOTE_OF_NAME
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import EngineProfile, Parallelism, Precision
 from estimator.question.plan import PlanRequest
@@ -54,7 +55,9 @@ def _assemble(
     precision = resolve_precision(asked.precision, model.architecture)
     parallelism = Parallelism(**dict(asked.parallelism))
     assumptions: list[str] = precision_assumptions(asked.precision, precision, model.architecture)
-    warnings: list[str] = list(model.architecture.warnings)
+    # Whoever states the format needs no word on what the name says of it.
+    stated = asked.precision.weights is not None
+    warnings = [text for text in model.architecture.warnings if not (stated and text.startswith(NOTE_OF_NAME))]
     workload = speculative = None
     with found.part():
         check_parallelism(parallelism, model.architecture)

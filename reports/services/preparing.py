@@ -62,9 +62,16 @@ def prepare_again(like: ReportVersion | None, given: Mapping[str, Any] | None = 
 
 
 def _with_engines_as_then(sweep: Mapping[str, Any], snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """The sweep with each alias of an engine replaced by the profile it stood for."""
+    """The sweep with each alias of an engine that means another profile by now replaced by the one it stood for."""
+    facts = current_facts()
+    known = facts.slugs("engine")
     rows = snapshot["facts"]["engine"].values()
-    then = {alias: row["slug"] for row in rows for alias in row.get("aliases") or ()}
+    then = {
+        alias: row["slug"]
+        for row in rows
+        for alias in row.get("aliases") or ()
+        if alias in known and facts.row("engine", alias)["slug"] != row["slug"]
+    }
 
     def named(entry: Any) -> Any:
         if isinstance(entry, str):

@@ -92,7 +92,7 @@ def test_every_engine_profile_builds_the_engine_s_own_dataclass():
     assert {"ideal", "vllm-0.19", "vllm-0.11", "vllm-v0", "sglang-0.5", "tensorrt-llm-1", "llama.cpp"} <= slugs
     for slug in slugs:
         assert engine_profile(engine_facts(slug)).slug == slug
-    assert engine_facts("vllm")["slug"] == "vllm-0.19"
+    assert engine_facts("vllm")["slug"] == "vllm-0.33"
     assert engine_facts("tensorrt-llm")["slug"] == "tensorrt-llm-1"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from catalog.models import Gpu, GpuOffer
 from reports import triggers
-from reports.storage import get_storage
+from reports.storage import file_sha256, get_storage
 from reports.work import worker
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,8 @@ def test_prices_and_gpus_that_change_leave_a_saved_report_as_it_was(api, ana, ma
     version = make_report(ana, pricing={"currency": "USD"})
     before = said(api, ana, version)
     assert any(row["cost_per_mtok_output_mid"] for row in before[3]["results"])
-    assert GpuOffer.objects.filter(gpu__slug="h100-sxm5-80gb").update(price_per_gpu_hour=Decimal("99")) > 0
+    card = Gpu.objects.get(slug="h100-sxm5-80gb")
+    assert GpuOffer.objects.filter(gpu=card).update(price_per_gpu_hour=Decimal("99")) > 0
     gpu = Gpu.objects.get(slug="h100-sxm5-80gb")
     gpu.memory_bandwidth_bytes_per_s = 1.0e12
     gpu.save()
@@ -56,7 +57,10 @@ def test_a_report_of_a_release_with_fewer_columns_is_read_priced_and_compared_as
     ]
     triggers.drop()
     size = get_storage().size(older)
-    type(version).objects.filter(pk=version.pk).update(rows_file=older, rows_file_bytes=size, findings=narrow)
+    digest = file_sha256(get_storage().path(older))
+    type(version).objects.filter(pk=version.pk).update(
+        rows_file=older, rows_file_bytes=size, rows_file_sha256=digest, findings=narrow
+    )
     triggers.ensure()
     assert said(api, ana, version) == (summary, findings, content, rows, csv)
     for file_format in ("json", "xlsx", "html"):

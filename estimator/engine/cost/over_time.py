@@ -6,13 +6,25 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 
 from estimator.engine.cost import money
+from estimator.engine.cost.self_hosted import HOURS_PER_MONTH
 from estimator.engine.errors import InvalidInputError
 
 MINUTES_PER_HOUR = 60
 
 
 def grown(requests: float, growth_per_month: float, month: int) -> float:
-    """Requests of a month, the first being month 1: requests · (1 + growth)^(month − 1)."""
+    """Requests of a month (unit: requests), eq. (28): requests · (1 + growth)^(month − 1).
+
+    Args:
+        requests: of the first month, above 0.
+        growth_per_month: share by which each month passes the one before, above −1.
+        month: from 1.
+
+    Source: compound growth, arithmetic.
+
+    >>> round(grown(1000.0, 0.1, 3), 6)
+    1210.0
+    """
     return float(requests * (1.0 + growth_per_month) ** (month - 1))
 
 
@@ -68,7 +80,7 @@ class Provisioned:
     minimum_units: int = 1
     unit_step: int = 1
     units: int | None = None
-    hours_per_month: float = 730.0
+    hours_per_month: float = float(HOURS_PER_MONTH)
     peak_to_mean: float = 1.0
 
     def __post_init__(self) -> None:
@@ -99,17 +111,29 @@ class Provisioned:
 
 
 def first_month_not_dearer(ours: Sequence[Decimal], theirs: Sequence[Decimal]) -> int | None:
-    """The first month, from 1, in which our bill is at most theirs; None where no month is."""
+    """The first month, from 1, in which our bill is at most theirs (unit: months), eq. (65); None where no month is.
+
+    Args:
+        ours: amount of each month.
+        theirs: amount of each month the other way, as many.
+
+    Source: definition of a crossing.
+
+    >>> first_month_not_dearer([Decimal(5)] * 3, [Decimal(3), Decimal(5), Decimal(9)])
+    2
+    """
     return next((month for month, (one, other) in enumerate(zip(ours, theirs, strict=True), 1) if one <= other), None)
 
 
 def payback_month(upfront: Decimal, ours: Sequence[Decimal], theirs: Sequence[Decimal]) -> int | None:
-    """The first month at whose end what was paid at once and since is at most what the other would have taken.
+    """The first month (unit: months) at whose end what was paid in all is at most what the other took, eq. (66).
 
     Args:
-        upfront: Paid at the start, such as the price of machines.
+        upfront: amount paid at the start, such as the price of machines.
         ours: What each month costs beside it.
         theirs: What each month costs the other way.
+
+    Source: simple payback, undiscounted.
 
     Example:
         1,000 at once and 100 a month against 300 a month: 1,500 against 1,500 after five months.

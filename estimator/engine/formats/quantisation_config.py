@@ -50,7 +50,8 @@ def read_quantisation(
 
 QUANTISER_FILE = "hf_quant_config"
 """The key under which a config may hold what ModelOpt writes into hf_quant_config.json beside it."""
-_OF_NAME = "the config states no quantisation, the name says %s: counted so, with nothing but routers in 16 bits"
+NOTE_OF_NAME = "the config states no quantisation, the name says "
+_OF_NAME = NOTE_OF_NAME + "%s: counted so, with nothing but routers in 16 bits"
 
 
 def _settings(config: Mapping[str, Any], text: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:

@@ -245,10 +245,10 @@ class BreakEvenMonth(ResponsePart):
 class BreakEvenTotals(ResponsePart):
     """All months together; null where a way was not asked for."""
 
-    api: Amount
-    self_hosted: Amount | None
-    owned: Amount | None
-    provisioned: Amount | None
+    api: Amount = Field(description="The API's bills, exact decimal in the answer's currency.")
+    self_hosted: Amount | None = Field(description="Rented GPUs, exact decimal; null where none were asked for.")
+    owned: Amount | None = Field(description="Own machines, exact decimal; null where none were asked for.")
+    provisioned: Amount | None = Field(description="Provisioned units, exact decimal; null where none were asked for.")
 
 
 class BreakEvenAhead(ResponsePart):
