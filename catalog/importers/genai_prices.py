@@ -4,7 +4,9 @@ What the package means, and how it becomes rows (see docs/prices.md for the list
 
 - A model has price sets; the last one whose start date has passed rules. Sets with a start date become periods, the
   first one has no known start.
-- Sets with hours of the day become daily windows of the last dated set. The package cannot combine date and hour.
+- Sets with hours of the day become daily windows of the last dated set, because the package cannot combine date and
+  hour. Weekdays, holidays and the peak prices of earlier periods come from `catalog.peak_hours`.
+- A model without any price is free where the list says so (`says_free`): rows of zero. Any other is named.
 - Variants override single prices for a request context (batch, service tier …); they become rows of a channel or of
   an endpoint class. They are resolved by the package's own `get_prices`.
 - A price with tiers applies to the whole request when the total prompt is above the tier's start. A flat price beside
@@ -27,21 +29,19 @@ import genai_prices.data as bundled
 from genai_prices import types as package
 
 from catalog.models.pricing import STANDARD
+from catalog.peak_hours import with_peak_hours
 from catalog.price_rows import StatedPrice
 
 PACKAGE = "genai-prices"
 LICENCE = "MIT"
 URL = "https://pypi.org/project/genai-prices/"
-MONDAY_TO_FRIDAY = 0b0011111
 NOISE_EXPONENT = -12
 NOISE = Decimal(1).scaleb(NOISE_EXPONENT)
-# The package has no weekdays. DeepSeek states its V4 peak hours for Monday to Friday
-# (https://api-docs.deepseek.com/quick_start/pricing, read 2026-11-29; genai-prices issue 582).
-PEAK_WEEKDAYS = {
-    ("deepseek", "deepseek-v4-pro"): MONDAY_TO_FRIDAY,
-    ("deepseek", "deepseek-v4-flash"): MONDAY_TO_FRIDAY,
-    ("deepseek", "deepseek-flash"): MONDAY_TO_FRIDAY,
-}
+# Free variants by their names (https://openrouter.ai/docs, model variants, read 2026-11-30), and the words of the
+# package's comments that say it of a model.
+FREE_NAMES = {"openrouter": re.compile(r":free$")}
+FREE_COMMENT = re.compile(r"\bfree of charge\b.*\bno paid tier\b", re.IGNORECASE)
+FREE_METERS = ("input", "output", "cache_read")
 # xAI's long tier begins AT the threshold (https://docs.x.ai/docs/models, read 2026-11-29); the package, whose tiers
 # begin above, stores it less one.
 INCLUSIVE_TIERS = {"x-ai"}
@@ -98,6 +98,7 @@ class Reading:
     api_models: tuple[Mapping[str, Any], ...]
     models: int
     skipped: tuple[str, ...]
+    unpriced: tuple[str, ...]
 
 
 def read_package() -> Reading:
@@ -106,9 +107,13 @@ def read_package() -> Reading:
     version = distribution(PACKAGE).version
     prices: list[StatedPrice] = []
     skipped: list[str] = []
+    unpriced: list[str] = []
     for provider in bundled.providers:
         for model in provider.models:
-            prices.extend(model_prices(provider, model, source=f"{PACKAGE}=={version}", skipped=skipped))
+            found = model_prices(provider, model, source=f"{PACKAGE}=={version}", skipped=skipped)
+            prices.extend(found)
+            if not found:
+                unpriced.append(f"{provider.id} {model.id}")
     return Reading(
         version=version,
         sha256=_data_sha256(),
@@ -120,6 +125,7 @@ def read_package() -> Reading:
         api_models=tuple(_api_model(provider.id, model) for provider in bundled.providers for model in provider.models),
         models=sum(len(provider.models) for provider in bundled.providers),
         skipped=tuple(skipped),
+        unpriced=tuple(unpriced),
     )
 
 
@@ -184,7 +190,30 @@ def model_prices(
         if last_start is None or (span.start is not None and span.start >= last_start):
             groups += [("", "", window, _worth(each.prices)) for window, each in windows]
         stated.add_span(span, groups)
-    return stated.rows()
+    return with_peak_hours(stated.rows()) or _free_prices(provider, model, source=source, url=url)
+
+
+def says_free(provider: str, model: package.ModelInfo) -> bool:
+    """Whether the list says that a model costs nothing: by the name of a free variant, or in its comment."""
+    name = FREE_NAMES.get(provider)
+    return bool((name and name.search(model.id)) or FREE_COMMENT.search(model.price_comments or ""))
+
+
+def _free_prices(provider: package.Provider, model: package.ModelInfo, *, source: str, url: str) -> list[StatedPrice]:
+    if not says_free(provider.id, model):
+        return []
+    return [
+        StatedPrice(
+            provider=provider.id,
+            model=model.id,
+            meter=meter,
+            unit="mtok",
+            amount=Decimal(0),
+            source=f"{source}, which says that the model is free",
+            source_url=url,
+        )
+        for meter in FREE_METERS
+    ]
 
 
 def _start(conditional: package.ConditionalPrice | package.PriceVariant) -> datetime.date | None:
@@ -300,12 +329,11 @@ class _Collector:
     def _window(self, window: package.TimeOfDateConstraint | None) -> dict[str, Any]:
         if window is None:
             return {}
-        mask = PEAK_WEEKDAYS.get((self._fixed["provider"], self._fixed["model"]))
         return {
             "daily_start": _utc(window.start_time),
             "daily_end": _utc(window.end_time),
             "daily_zone": "UTC",
-        } | ({"weekday_mask": mask} if mask else {})
+        }
 
     def _add(self, row: StatedPrice) -> None:
         earlier = self._rows.setdefault(row.key, [])

@@ -62,13 +62,14 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPlan:
-    """What an import would do, or did."""
+    """What an import would do, or did; `unpriced` names the models for which the source has no price."""
 
     source: Source
     add: tuple[StatedPrice, ...]
     close: tuple[Closing, ...]
     left: tuple[Left, ...]
     unchanged: int
+    unpriced: tuple[str, ...] = ()
 
     @property
     def writes(self) -> bool:

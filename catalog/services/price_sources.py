@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+from dataclasses import replace
 
 import yaml
 from django.utils.translation import gettext as _
@@ -9,6 +10,7 @@ from django.utils.translation import gettext as _
 from catalog.importers import genai_prices
 from catalog.models import ApiPrice
 from catalog.models.pricing import STANDARD
+from catalog.peak_hours import with_peak_hours
 from catalog.price_rows import DATA_DIR, StatedPrice, read_price_csv
 from catalog.services import loading, price_data
 from catalog.services.api_models import plan_api_models
@@ -44,8 +46,8 @@ def plan_channel_prices() -> ImportPlan:
 
 def _own_file(name: str, kind: str) -> tuple[tuple[StatedPrice, ...], Source]:
     path = DATA_DIR / name
-    stated = read_price_csv(path)
-    read_on = max(price.date_seen for price in stated if price.date_seen)
+    listed = read_price_csv(path)
+    read_on = max(price.date_seen for price in listed if price.date_seen)
     source = Source(
         slug=f"{kind.replace(' ', '-')}-{read_on.isoformat()}",
         name=f"Aforo's own price file {name}, read {read_on.isoformat()}",
@@ -54,7 +56,7 @@ def _own_file(name: str, kind: str) -> tuple[tuple[StatedPrice, ...], Source]:
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         retrieved_on=read_on,
     )
-    return stated, source
+    return tuple(with_peak_hours(listed)), source
 
 
 def published_on(package: str, version: str) -> datetime.date | None:
@@ -84,7 +86,7 @@ def plan_genai_prices(*, observed_on: datetime.date | None = None) -> ImportPlan
         notes="" if day else _("It is not known when this version was published (%(file)s).") % {"file": PACKAGES},
         providers=reading.providers,
     )
-    return plan_import(source, reading.prices)
+    return replace(plan_import(source, reading.prices), unpriced=reading.unpriced)
 
 
 def apply(plan: ImportPlan) -> None:

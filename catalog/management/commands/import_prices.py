@@ -52,6 +52,8 @@ def print_plan(command: BaseCommand, plan: ImportPlan, verbosity: int) -> None:
     for left in plan.left:
         if left.by_person or verbosity > 1:
             out.write(f"  = {' '.join(str(part) for part in left.key if part)}: {left.reason}")
+    if plan.unpriced:
+        out.write(f"  ? {len(plan.unpriced)} models have no price there and are not free: {', '.join(plan.unpriced)}")
     if verbosity < 2:
         return
     for price in plan.add:
