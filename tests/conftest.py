@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIRequest
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
+from django.http import HttpResponseBase
+from django.test.client import ClientHandler
 
 from tests import services
 from tests.live import LiveService, embedded_environment
+from tests.published_schema import hold
 
 REQUIRE_SERVICES = os.environ.get("AFORO_REQUIRE_SERVICES") == "1"
 REQUIRE_SHARED = os.environ.get("AFORO_REQUIRE_SHARED") == "1"
@@ -32,6 +37,24 @@ def refuse_guards_in_subqueries(execute: Any, sql: str, *rest: Any) -> Any:
 def watch_writes(connection: Any, **_: Any) -> None:
     """Every write of every test, in any thread."""
     connection.execute_wrappers.append(refuse_guards_in_subqueries)
+
+
+_answer = ClientHandler.__call__
+
+
+def _published_answer(handler: ClientHandler, environ: dict[str, Any]) -> HttpResponseBase:
+    """What the service answers to a test's client, held against the published schema."""
+    response = _answer(handler, environ)
+    request: WSGIRequest = response.wsgi_request
+    # Other addresses than the service's own are other APIs; a stream has no body yet.
+    if settings.ROOT_URLCONF == "config.urls" and getattr(request, "urlconf", None) is None:
+        body = b"" if response.streaming else response.content
+        content_type = response.headers.get("Content-Type", "").partition(";")[0]
+        hold(request.method, request.path, response.status_code, content_type, body)
+    return response
+
+
+ClientHandler.__call__ = _published_answer
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -76,7 +76,7 @@ class GpuOfferViewSet(CatalogViewSet):
 
 @documented(
     "api-prices", one="price of a meter", many="prices of meters", query=ApiPriceQuery, shown=ApiPriceSerializer,
-    writes=("create",),
+    writes=("create",), own=("retrieve",),
 )  # fmt: skip
 class ApiPriceViewSet(CatalogViewSet):
     """Prices by meter and day. A slug names a seller's model and stands for all its meters."""

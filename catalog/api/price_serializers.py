@@ -53,7 +53,10 @@ class ApiPriceSerializer(RowSerializer):
         slug_field="slug", queryset=Provider.objects.all(), help_text="Slug of the seller."
     )
     price_list: "serializers.SlugRelatedField[PriceList]" = serializers.SlugRelatedField(
-        slug_field="slug", read_only=True, help_text="The reading the row came from; null for rows entered by hand."
+        slug_field="slug",
+        read_only=True,
+        allow_null=True,
+        help_text="The reading the row came from; null for rows entered by hand.",
     )
     amount = ExactDecimalField(max_digits=30, decimal_places=12, min_value=0, help_text="Price of one unit, exact.")
     serializer_field_mapping = RowSerializer.serializer_field_mapping | {models.TimeField: HourField}

@@ -39,12 +39,14 @@ def documented(
     shown: type[serializers.BaseSerializer[Any]],
     listed: type[serializers.BaseSerializer[Any]] | None = None,
     writes: tuple[str, ...] = ("create", "update", "partial_update", "destroy"),
+    own: tuple[str, ...] = (),
 ) -> Callable[[type[CatalogViewSet]], type[CatalogViewSet]]:
     """The schema of a resource: operations, parameters, answers, problems and worked examples.
 
     Args:
         slug: last part of the path, and prefix of the example files.
         one, many: what a row and the rows are called.
+        own: operations that the class documents itself, because they answer something else.
     """
     row = listed or shown
     reads = {401: None, 403: None, 429: None}
@@ -78,7 +80,7 @@ def documented(
             responses={success: None if success == 204 else shown, **problem_responses(*statuses, *reads)},
             examples=_examples(f"{slug}-create-request", None) if action == "create" else [],
         )
-    return extend_schema_view(**operations)
+    return extend_schema_view(**{name: said for name, said in operations.items() if name not in own})
 
 
 def _page_of(row: type[serializers.BaseSerializer[Any]]) -> serializers.Serializer[Any]:

@@ -18,7 +18,7 @@ _WRITE = (400, 401, 403, 404, 405, 413, 415, 429)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One operation; `media` is set where the answer is a file."""
+    """One operation; `files` where the answer is a stored file, `texts` the media types it is written in on request."""
 
     id: str
     request: Any = None
@@ -27,6 +27,7 @@ class Operation:
     problems: tuple[int, ...] = _READ
     parameters: tuple[OpenApiParameter, ...] = ()
     files: bool = False
+    texts: tuple[str, ...] = ()
 
 
 _IDEMPOTENT = OpenApiParameter(
@@ -100,7 +101,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("DiffView", "get"): Operation(
         id="reports_diff", answer=answers.DiffAnswer, parameters=_DIFF,
-        problems=(*_READ, 409),
+        problems=(*_READ, 409), texts=("text/csv", "text/html"),
     ),
     ("DocumentSchemaView", "get"): Operation(id="reports_document_schema", answer=answers.DocumentSchema),
 }  # fmt: skip
@@ -138,8 +139,11 @@ def _answers(operation: Operation) -> dict[Any, Any]:
     if operation.files:
         binary = OpenApiResponse(OpenApiTypes.BINARY, description="The stored file; supports ETag and one range.")
         waiting = OpenApiResponse(answers.FileOrdered, description="A worker makes it; come back after Retry-After.")
-        return {(200, "application/octet-stream"): binary, (202, "application/json"): waiting}
+        part = OpenApiResponse(OpenApiTypes.BINARY, description="The range of the stored file that was asked for.")
+        stream = "application/octet-stream"
+        return {(200, stream): binary, (206, stream): part, (202, "application/json"): waiting}
     if operation.answer is None:
         return {operation.status: OpenApiResponse(description="Done; no content.")}
     answer = OpenApiResponse(operation.answer, description=" ".join((operation.answer.__doc__ or "").split()))
-    return {(operation.status, "application/json"): answer}
+    texts = {(operation.status, media): OpenApiResponse(OpenApiTypes.STR) for media in operation.texts}
+    return {(operation.status, "application/json"): answer, **texts}
