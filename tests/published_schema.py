@@ -1,5 +1,6 @@
 """Answers held against the published schema, docs/openapi.yaml."""
 
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,9 @@ import orjson
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+# Whether every answer that a test gets is held against the schema; not yet on by itself, since some rows that tests
+# make up are no rows that the schema knows.
+HOLD_ANSWERS = os.environ.get("AFORO_HOLD_ANSWERS") == "1"
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 METHODS = ("get", "put", "post", "delete", "patch")

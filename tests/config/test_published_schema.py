@@ -2,10 +2,12 @@
 
 import orjson
 import pytest
+from django.test.client import ClientHandler
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from catalog.api.price_resources import ProviderViewSet
+from tests.conftest import published_answer
 from tests.published_schema import JSON, METHODS, PROBLEM, answer_faults, published, template_of
 
 PRICES = "/api/v1/api-prices/"
@@ -32,6 +34,7 @@ def test_an_answer_that_the_schema_does_not_describe_is_named(method, path, stat
 
 
 def test_the_client_of_every_test_fails_on_such_an_answer(monkeypatch, db):
+    monkeypatch.setattr(ClientHandler, "__call__", published_answer)
     monkeypatch.setattr(ProviderViewSet, "list", lambda view, request: Response({"count": "none"}))
     with pytest.raises(AssertionError, match=r"GET /api/v1/providers/ answered 200"):
         APIClient().get("/api/v1/providers/")

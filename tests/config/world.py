@@ -47,12 +47,12 @@ def rows() -> dict[str, Any]:
         prices,
         apps.get_model("catalog", "ApiModel").objects.create(slug="seller-m", name="M", provider=provider, model="m"),
         ApiPrice.objects.create(
-            slug="seller-m", provider=provider, model="m", meter="input_tokens", unit="1M_tokens", amount="1",
-            currency="USD", basis="published", source="s", date_seen=now.date(),
+            slug="seller-m", provider=provider, model="m", meter="input_tokens", unit="mtok", amount="1",
+            currency="USD", basis="documented", source="s", date_seen=now.date(),
         ),
-        CachePolicy.objects.create(slug="rules", name="Rules", provider=provider, mode="automatic", source="s"),
+        CachePolicy.objects.create(slug="rules", name="Rules", provider=provider, mode="explicit", source="s"),
         GpuOffer.objects.create(
-            slug="offer", name="Offer", provider="seller", market="on_demand", gpu_count=1,
+            slug="offer", name="Offer", provider="seller", market="on-demand", gpu_count=1,
             price_per_hour="1", price_per_gpu_hour="1", currency="USD", date_seen=now.date(), source="s",
         ),
         PriceRule.objects.create(
