@@ -30,7 +30,7 @@ class ReportVersion(models.Model):
     estimator_version = models.CharField(_("estimator version"), max_length=40)
     total_rows = models.PositiveBigIntegerField(_("rows"))
 
-    # Its place among the work (reports/work/turns.py); null and 0 in versions that ended before there were turns.
+    # Its place among the work (turns.py of the work room); null and 0 in versions that ended before there were turns.
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     needs_estimator = models.CharField(max_length=40, blank=True, default="", db_default="")
     remaining_rows = models.PositiveBigIntegerField(default=0, db_default=0)
