@@ -8,8 +8,10 @@ from estimator.estimates.prompt_cache import answer as prompt_cache
 from estimator.estimates.sizing import answer as sizing
 from estimator.estimates.throughput import answer as throughput
 from estimator.estimates.tokens import answer as tokens
+from estimator.estimates.verdict import answer as verdict
 
 ENDPOINTS = (
+    verdict.ENDPOINT,
     memory_fit.ENDPOINT,
     throughput.ENDPOINT,
     cost.ENDPOINT,

@@ -47,7 +47,9 @@ WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
     "share-link": (EVERYBODY, EVERYBODY),
     "schema": (READERS, set()),
     "docs": (READERS, set()),
-    **dict.fromkeys(("memory-fit", "throughput", "cost", "prompt-cache", "break-even", "sizing", "tokens"), ESTIMATE),
+    **dict.fromkeys(
+        ("verdict", "memory-fit", "throughput", "cost", "prompt-cache", "break-even", "sizing", "tokens"), ESTIMATE
+    ),
     "models-inspect": ESTIMATE,
     "models-import": CATALOG,
     "engine-profiles-calibrate": CATALOG,

@@ -2,7 +2,8 @@
 
 The plans are drawn at random from every shipped model, GPU and engine. What must hold for each of them:
 
-- throughput's `full_length_sequences` is memory-fit's `max_sequences`, its `feasible` memory-fit's of one sequence;
+- throughput's `full_length_sequences` is memory-fit's `max_sequences`, its `feasible` memory-fit's of the same load,
+  and so is that of the cost; `serves` is memory-fit's of one sequence;
 - memory-fit's `feasible` is `concurrency <= full_length_sequences`, of a load and of a row of a sweep (`fits`);
 - throughput's clamp is the same cache filled at the length of running sequences, at most the engine's limit, which both
   endpoints name alike; what runs is never more than asked for;
@@ -25,6 +26,7 @@ from estimator.estimates.sizing.question import Demand
 from estimator.estimates.sweep.compute import load, snapshot_of
 from estimator.estimates.throughput.compute import estimate_throughput
 from estimator.estimates.throughput.figures import METRICS
+from estimator.estimates.throughput.replica import replica_speed
 from estimator.question.plan import Memory, Parallelism, PlanRequest, Precision
 from estimator.question.workload import Targets, Workload
 from estimator.resolvers.issues import ResolutionError
@@ -114,13 +116,15 @@ def check(plan):
     assert fit.feasible is (fit.sequences <= fit.max_sequences)
     assert (fit.verdict == "does_not_fit") is not fit.feasible
     one = with_load(plan, concurrency=1)
-    assert speed.feasible is estimate_memory(one).fit.feasible
+    assert speed.serves is estimate_memory(one).fit.feasible
+    assert speed.feasible is fit.feasible
+    assert replica_speed(plan).feasible is fit.feasible
     for row in (figures, *speed.rows):
         assert row.full_length_sequences == fit.max_sequences
         check_row(row, plan, speed)
-    if speed.feasible and plan.engine.kind != "llama_cpp" and plan.engine.slug != "vllm-unsloth":
+    if speed.serves and plan.engine.kind != "llama_cpp" and plan.engine.slug != "vllm-unsloth":
         check_clamp(plan, speed)
-    return speed.feasible, figures.saturated
+    return speed.serves, figures.saturated
 
 
 def check_row(row, plan, speed):
@@ -185,7 +189,7 @@ def test_sizing_takes_the_same_counts():
         speed = estimate_throughput(plan)
         candidate = Candidate(plan=plan, gpu="g", precision="p", tp=plan.parallelism.tp, price=None)
         option = size(candidate, Demand(concurrency=1), Targets(), 8)
-        if not speed.feasible:
+        if not speed.serves:
             assert option.served is None
             assert option.reason.startswith("does_not_fit")
         elif option.served is not None:
@@ -244,7 +248,8 @@ def test_rows_of_a_sweep_say_what_memory_fit_says(batches):
         assert rows["full_length_sequences"][at] == fit.max_sequences
         assert rows["max_sequences"][at] == speed.figures.max_sequences
         assert rows["slack_bytes"][at] == pytest.approx(fit.ledger.slack_bytes, abs=2)
-        assert (text["status"][at] == "does_not_fit") is not speed.feasible
+        assert (text["status"][at] == "does_not_fit") is not speed.serves
+        assert bool(rows["fits"][at]) is speed.feasible
         if batches == "max":
             assert fit.feasible or batch == 1
             assert batch == 1 or batch <= speed.figures.max_sequences

@@ -121,7 +121,8 @@ class SelfHostedBill(ResponsePart):
 
     currency: str = Field(description="ISO 4217 code of the amounts here.")
     feasible: bool = Field(
-        description="Whether the plan fits; where it does not, hours are billed and no token is made."
+        description="Whether the load fits, as memory-fit says it; where not even one sequence fits, hours are billed "
+        "and no token is made."
     )
     cost_basis: str = Field(
         description="reservation: held hours are paid whatever the load (for comparison); usage: busy time only."
@@ -313,7 +314,7 @@ def hosted_bill(cost: SelfHostedCost, speed: ReplicaSpeed | None) -> SelfHostedB
     return SelfHostedBill(
         currency=paid.currency,
         cost_basis=cost.basis,
-        feasible=cost.made is not None,
+        feasible=cost.made is not None and (speed is None or speed.feasible),
         basis="observed" if speed is None else speed.basis,
         billing=paid.billing.value,
         gpus=paid.gpus,

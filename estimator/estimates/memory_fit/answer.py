@@ -191,7 +191,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         feasible=fit.feasible,
         verdict=fit.verdict.value,
         binding_term=fit.binding_term.value,
-        per_gpu=_ledger(estimate),
+        per_gpu=ledger_part(estimate),
         kv_cache=_cache(estimate),
         startup=startup_of(estimate),
         parameters=ParameterCounts.model_validate(estimate.parameters),
@@ -269,7 +269,8 @@ def _assumptions(plan: Plan) -> Iterator[str]:
         yield _("max_batched_tokens is the engine's default for this GPU.")
 
 
-def _ledger(estimate: MemoryEstimate) -> MemoryLedger:
+def ledger_part(estimate: MemoryEstimate) -> MemoryLedger:
+    """The ledger of the worst GPU in the answer's form."""
     ledger, rank = estimate.fit.ledger, estimate.fit.rank
     return MemoryLedger(
         memory_bytes=ledger.memory_bytes,

@@ -26,6 +26,16 @@ def load_of(plan: Plan) -> tuple[int, int]:
     return max(ceil(workload.concurrency), 1), max(ceil(tokens), 1)
 
 
+def load_fits(plan: Plan, held_sequences: float | None) -> bool:
+    """Whether the load of a plan fits: `feasible` of every estimate.
+
+    Args:
+        plan: the resolved plan.
+        held_sequences: sequences of the load's length that the cache holds with their whole answers.
+    """
+    return held_sequences is not None and load_of(plan)[0] <= held_sequences
+
+
 def memory_plan(plan: Plan, *, longest_tokens: int | None = None) -> MemoryPlan:
     """The memory model's inputs for a plan.
 

@@ -65,19 +65,19 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
             plan,
             steps=steps,
             explain=asked.explain,
-            assumptions=_assumptions(result),
-            warnings=[*_warnings(result), *idle_settings(plan), *unused_warnings(body, _unused(body))],
-            not_modelled=_not_modelled(result),
+            assumptions=throughput_assumptions(result),
+            warnings=[*throughput_warnings(result), *idle_settings(plan), *unused_warnings(body, _unused(body))],
+            not_modelled=throughput_not_modelled(result),
         ),
         feasible=result.feasible,
         concurrency=_concurrency(result),
         ceiling=_ceiling(result),
-        expected=_expected(result),
+        expected=expected_part(result),
         prefill=_prefill(result),
         decode=DecodePart(step_s=figures.step_s, flops=result.decode.flops, bytes=result.decode.bytes),
         roofline=_roofline(result),
         binding_term=figures.binding.label if figures.binding is not None else None,
-        speed_word=_word(figures),
+        speed_word=speed_word_of(figures),
         time_breakdown_s=_breakdown(result),
         open_load=_open_load(result),
         meets_slo=_meets(result),
@@ -89,7 +89,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
 
 def _launch_hint(result: Throughput) -> list[str]:
     """Flags of a server that holds the load, as memory-fit says them; none where nothing fits."""
-    if not result.feasible:
+    if not result.serves:
         return []
     sequences, tokens = load_of(result.plan)
     server = Server(
@@ -107,7 +107,8 @@ def _unused(body: ThroughputRequest) -> Iterator[Unused]:
     yield "power", _("speed does not depend on its price")
 
 
-def _band(triple: Triple) -> Band | None:
+def band_part(triple: Triple) -> Band | None:
+    """A figure with its band; None where one of the three is not said."""
     if triple.mid is None or triple.low is None or triple.high is None:
         return None
     return Band(low=min(triple.low, triple.mid), mid=triple.mid, high=max(triple.high, triple.mid))
@@ -136,14 +137,15 @@ def _ceiling(result: Throughput) -> CeilingPart:
     )
 
 
-def _expected(result: Throughput) -> ExpectedPart:
+def expected_part(result: Throughput) -> ExpectedPart:
+    """The calibrated expectation in the answer's form."""
     figures, targets = result.figures, result.targets
     reason = figures.reason
     return ExpectedPart(
-        **{name: _band(figures.expected[name]) for name in METRICS},
+        **{name: band_part(figures.expected[name]) for name in METRICS},
         normalized_tpot_s=_normalized(result),
-        goodput_requests_per_s=_band(targets.goodput) if targets else None,
-        max_requests_per_s_within_slo=_band(targets.max_rate) if targets else None,
+        goodput_requests_per_s=band_part(targets.goodput) if targets else None,
+        max_requests_per_s_within_slo=band_part(targets.max_rate) if targets else None,
         basis=result.prepared.basis.value,
         reason=None if reason is Reason.NONE else reason.label,
         reason_detail=_reason_text(result),
@@ -152,7 +154,7 @@ def _expected(result: Throughput) -> ExpectedPart:
 
 def _normalized(result: Throughput) -> Band | None:
     """End-to-end time over the output tokens; a batch's time is not that of a request."""
-    whole, tokens = _band(result.figures.expected["e2e_s"]), float(result.workload.output_tokens)
+    whole, tokens = band_part(result.figures.expected["e2e_s"]), float(result.workload.output_tokens)
     if whole is None or tokens < 1 or result.workload.mode is WorkloadMode.STATIC_BATCH:
         return None
     return Band(low=whole.low / tokens, mid=whole.mid / tokens, high=whole.high / tokens)
@@ -182,7 +184,7 @@ def _roofline(result: Throughput) -> RooflinePart:
     gpus = result.plan.parallelism.gpus
     available = step * gpus if step else None
     least = result.floor
-    memory, compute, fits = float(least.memory_s), float(least.compute_s), result.feasible
+    memory, compute, fits = float(least.memory_s), float(least.compute_s), result.serves
     return RooflinePart(
         memory_s=memory if fits else None,
         compute_s=compute if fits else None,
@@ -197,7 +199,8 @@ def _roofline(result: Throughput) -> RooflinePart:
     )
 
 
-def _word(figures: SpeedFigures) -> SpeedName | None:
+def speed_word_of(figures: SpeedFigures) -> SpeedName | None:
+    """How the speed of one user feels."""
     speed = figures.expected["tokens_per_s_per_user"].mid
     return speed_word(speed).value if speed is not None else None
 
@@ -270,7 +273,7 @@ def _speculative(result: Throughput) -> SpeculativePart | None:
 
 
 def _row(figures: SpeedFigures) -> RowPart:
-    values: dict[str, Any] = {name: _band(figures.expected[name]) for name in METRICS}
+    values: dict[str, Any] = {name: band_part(figures.expected[name]) for name in METRICS}
     values |= {f"ceiling_{name}": figures.ceiling[name] for name in METRICS}
     return RowPart(
         batch_size=figures.concurrency,
@@ -282,7 +285,8 @@ def _row(figures: SpeedFigures) -> RowPart:
     )
 
 
-def _assumptions(result: Throughput) -> list[str]:
+def throughput_assumptions(result: Throughput) -> list[str]:
+    """What a speed takes for granted."""
     texts = []
     ideal = result.plan.engine.ideal
     if ideal is not None:
@@ -300,7 +304,8 @@ def _assumptions(result: Throughput) -> list[str]:
     return texts
 
 
-def _warnings(result: Throughput) -> list[str]:
+def throughput_warnings(result: Throughput) -> list[str]:
+    """What may make a speed unlike reality."""
     texts = [
         _("No measurement of this GPU stands behind: %(what)s; the nearest was taken and the band is wider.")
         % {"what": doubt}
@@ -333,7 +338,8 @@ def _warnings(result: Throughput) -> list[str]:
     return texts
 
 
-def _not_modelled(result: Throughput) -> list[str]:
+def throughput_not_modelled(result: Throughput) -> list[str]:
+    """What a speed leaves out."""
     texts = [
         _("sampling options, tool calls and network time to the client"),
         _("correlated routing of experts and uneven lengths of requests"),

@@ -75,6 +75,46 @@ def replica_capacity(prepared: PreparedKey, workload: ResolvedWorkload, load: Lo
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadWithin:
+    """The most requests in flight within the targets at each end of the speed's band; 0 where one misses them.
+
+    `low` holds them at the slow end of the band, `mid` in its middle, `high` at the fast end. `binding` is what
+    ends the middle: a target, the memory, or the sequences that the engine runs at once.
+    """
+
+    low: int
+    mid: int
+    high: int
+    binding: Constraint | None
+
+
+_TIME_SIDE = {"low": "high", "mid": "mid", "high": "low"}
+
+
+def load_within(
+    sweep: Sweep, workload: ResolvedWorkload, slo: Targets, *, held: int, engine_sequences: int
+) -> LoadWithin:
+    """The most requests in flight that memory holds with their whole answers and that meet every target.
+
+    Args:
+        sweep: The folded key of the plan.
+        workload: Lengths of a request.
+        slo: Targets; one that cannot bind is left out.
+        held: Sequences that the cache holds with their whole answers.
+        engine_sequences: Sequences that the engine runs at once.
+    """
+    search = _Search(sweep=sweep, workload=workload, slo=binding_targets(slo, workload))
+    most = min(held, engine_sequences)
+    if most < 1:
+        return LoadWithin(low=0, mid=0, high=0, binding=Constraint.MEMORY)
+    end = Constraint.MAX_NUM_SEQS if engine_sequences < held else Constraint.MEMORY
+    found = {name: search.closed(most, end, None, side=side) for name, side in _TIME_SIDE.items()}
+    loads = {name: 0 if capacity is None else capacity.concurrency for name, capacity in found.items()}
+    middle = found["mid"]
+    return LoadWithin(**loads, binding=None if middle is None else middle.binding)
+
+
 def admitted(sweep: Sweep, workload: ResolvedWorkload) -> tuple[int, int, Reason]:
     """Sequences that the first key of a sweep runs at once and holds with their whole answers, 0 where none fits.
 
@@ -104,20 +144,26 @@ class _Search:
         """Share of an open loop's requests that meet the targets."""
         return self.slo.percentile_in(WorkloadMode.OPEN_LOOP)
 
-    def closed(self, room: int, end: Constraint, think_time_s: float | None) -> Capacity | None:
-        """Largest concurrency within room and targets, on a grid refined once around the miss."""
+    def closed(
+        self, room: int, end: Constraint, think_time_s: float | None, *, side: str | None = None
+    ) -> Capacity | None:
+        """Largest concurrency within room and targets, on a grid refined once around the miss.
+
+        `side` of the times is the one that the targets ask for when not given.
+        """
+        side = side or self.side
         low, high = 1.0, float(room)
         found: Capacity | None = None
         for _pass in range(2):
             loads = np.unique(np.round(np.geomspace(low, high, GRID)))
             columns = self.sweep.evaluate(rows_of(self.workload, loads, mode=WorkloadMode.CLOSED_LOOP))
             times = {
-                _CONSTRAINTS[name]: (columns[f"{name}_{self.side}"], float(target))
+                _CONSTRAINTS[name]: (columns[f"{name}_{side}"], float(target))
                 for name in TARGETS
                 if (target := getattr(self.slo, name)) is not None
             }
-            rates = columns[f"requests_per_s_{RATE_SIDE[self.side]}"]
-            refined = largest_load(loads, rates, times, columns[f"e2e_s_{self.side}"], think_time_s, end)
+            rates = columns[f"requests_per_s_{RATE_SIDE[side]}"]
+            refined = largest_load(loads, rates, times, columns[f"e2e_s_{side}"], think_time_s, end)
             if refined is None:
                 return found
             found = refined

@@ -16,6 +16,7 @@ from estimator.engine.specs import WorkloadMode
 from estimator.engine.speculation.cost import Speculation, reversal_sequences, speculate
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.work import Work, decode_work, prefill_work
+from estimator.estimates.memory_fit.load import load_fits
 from estimator.estimates.throughput.figures import SpeedFigures, figures_at
 from estimator.estimates.throughput.setting import Setting, draft_key, rows_of, setting_of, workload_of
 from estimator.estimates.throughput.targets import TargetResult, targets_met
@@ -59,9 +60,14 @@ class Throughput:
         return max(self.figures.decoding_sequences or self.figures.effective_concurrency or 1.0, 1.0)
 
     @property
-    def feasible(self) -> bool:
-        """Whether weights and one sequence with its whole answer fit."""
+    def serves(self) -> bool:
+        """Whether weights and one sequence with its whole answer fit: else no time or rate is said."""
         return self.figures.reason is not Reason.DOES_NOT_FIT
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the asked load fits with its whole answers: what memory-fit says of it."""
+        return load_fits(self.plan, self.figures.full_length_sequences)
 
     @property
     def may_evict(self) -> bool:

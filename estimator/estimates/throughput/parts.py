@@ -210,8 +210,9 @@ class ThroughputAnswer(PlanAnswer):
     """Speed of one replica under the load: ceiling and expectation, never mixed."""
 
     feasible: bool = Field(
-        description="Weights and one sequence with its whole answer fit: what memory-fit says of one sequence. "
-        "Otherwise no time or rate is said."
+        description="Whether the load fits with its whole answers: what memory-fit says of it. Where it does not and "
+        "one sequence does, the figures are those of the sequences that run while the others wait; where not even "
+        "one fits, no time or rate is said."
     )
     concurrency: ConcurrencyPart
     ceiling: CeilingPart

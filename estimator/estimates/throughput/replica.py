@@ -8,6 +8,7 @@ import numpy as np
 from estimator.engine.codes import Reason
 from estimator.engine.errors import MissingFigureError
 from estimator.engine.specs import WorkloadMode
+from estimator.estimates.memory_fit.load import load_fits
 from estimator.estimates.throughput.setting import rows_of, setting_of
 from estimator.resolvers.plan import Plan
 
@@ -17,8 +18,9 @@ class ReplicaSpeed:
     """Rates of one replica at the plan's load; `low` is the slow end of the band.
 
     `prefill_time_share` is requests_per_s · prefill_s, the share of busy time spent on prompts; None where no request
-    rate is defined (a single decode step). `reason` says why there are no figures. Rates are those at full load: of an
-    open loop those of its highest stable rate, and `load_share` is the share of it that arrives, else 1.
+    rate is defined (a single decode step). `feasible` is memory-fit's word on the load. `reason` says why there are no
+    figures. Rates are those at full load: of an open loop those of its highest stable rate, and `load_share` is the
+    share of it that arrives, else 1.
     """
 
     tokens_per_s_output_low: float | None
@@ -30,6 +32,7 @@ class ReplicaSpeed:
     ttft_s: float | None
     tpot_s: float | None
     basis: str
+    feasible: bool
     reason: str | None = None
 
     @property
@@ -75,6 +78,7 @@ def replica_speed(plan: Plan) -> ReplicaSpeed:
         ttft_s=_figure(columns, "ttft_s_mid"),
         tpot_s=_figure(columns, "tpot_s_mid"),
         basis=str(setting.speed.basis),
+        feasible=load_fits(plan, _figure(columns, "full_length_sequences")),
         reason=None if reason is Reason.NONE else reason.label,
     )
 

@@ -74,17 +74,12 @@ def targets_met(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, figures:
     percentile = slo.percentile_in(workload.mode)
     side = "high" if slo.band_side is BandSide.CONSERVATIVE else "mid"
     at_load = sweep.evaluate(rows_of(workload, np.array([figures.concurrency])))
-    met: dict[str, bool | None] = {}
-    for name in TARGETS:
-        target = getattr(slo, name)
-        value = float(times_of(at_load, name, side, percentile, workload)[0])
-        met[name] = None if target is None else (bool(value <= target) if np.isfinite(value) else None)
-    asked = [met[name] for name in TARGETS if getattr(slo, name) is not None]
+    met = _met(at_load, slo, side, workload)
     goodput = {s: _goodput(at_load, slo, s, workload, percentile) for s in (*_SIDES, "ceiling")}
     best = {s: _highest_rate(sweep, workload, slo, s, percentile) for s in (*_SIDES, "ceiling")}
     return TargetResult(
         met=met,
-        all_met=_all_met(asked, figures.reason),
+        all_met=_all_met(met, slo, figures.reason),
         percentile=percentile,
         band_side=slo.band_side,
         goodput=_as_rate(goodput),
@@ -94,11 +89,39 @@ def targets_met(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, figures:
     )
 
 
-def _all_met(asked: list[bool | None], reason: Reason) -> bool | None:
+def met_at(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, side: str) -> bool | None:
+    """Whether a load meets every target that binds at one side of the band (`mid`, or `high`: the slow end).
+
+    None where one is not known or none is asked.
+    """
+    slo = binding_targets(slo, workload)
+    columns = sweep.evaluate(rows_of(workload, np.array([float(workload.concurrency)])))
+    return _all_met(_met(columns, slo, side, workload), slo, Reason(int(columns["reason"][0])))
+
+
+def rates_within(sweep: Sweep, workload: ResolvedWorkload, slo: Targets) -> Triple:
+    """The highest rate of requests within the targets at each end of the band; `low` holds them at its slow end."""
+    slo = binding_targets(slo, workload)
+    percentile = slo.percentile_in(workload.mode)
+    return _as_rate({side: _highest_rate(sweep, workload, slo, side, percentile) for side in _SIDES})
+
+
+def _met(columns: dict[str, Any], slo: Targets, side: str, workload: ResolvedWorkload) -> dict[str, bool | None]:
+    """Each target at one side of the band; None where it is not asked or not known."""
+    met: dict[str, bool | None] = {}
+    for name in TARGETS:
+        target = getattr(slo, name)
+        value = float(times_of(columns, name, side, slo.percentile_in(workload.mode), workload)[0])
+        met[name] = None if target is None else (bool(value <= target) if np.isfinite(value) else None)
+    return met
+
+
+def _all_met(met: Mapping[str, bool | None], slo: Targets, reason: Reason) -> bool | None:
     """Whether all targets are met; None where one is not known or none is asked.
 
     Where the queue grows none of them is: whatever a request in service takes, ever more of them wait without end.
     """
+    asked = [met[name] for name in TARGETS if getattr(slo, name) is not None]
     if asked and reason is Reason.QUEUE_GROWS:
         return False
     if None in asked or not asked:

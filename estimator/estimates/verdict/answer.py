@@ -1,0 +1,244 @@
+"""`estimates/verdict/`: one verdict on a plan: does it fit, is it fast enough, what does it cost, what would help."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+from pydantic import Field
+
+from estimator.engine.explain import Step
+from estimator.estimates.answers import Band
+from estimator.estimates.cost.answer import hosted_bill
+from estimator.estimates.cost.self_hosted_part import SelfHostedPart
+from estimator.estimates.echo import merged, plan_parts
+from estimator.estimates.endpoint import Asked, Endpoint
+from estimator.estimates.memory_fit.answer import ledger_part
+from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memory
+from estimator.estimates.memory_fit.idle import idle_settings
+from estimator.estimates.memory_fit.launch import Server, launch_hint
+from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_warnings
+from estimator.estimates.throughput.answer import (
+    band_part,
+    expected_part,
+    speed_word_of,
+    throughput_assumptions,
+    throughput_not_modelled,
+    throughput_warnings,
+)
+from estimator.estimates.throughput.capacity import LoadWithin
+from estimator.estimates.throughput.compute import Throughput, estimate_throughput
+from estimator.estimates.throughput.explain import steps_of
+from estimator.estimates.throughput.figures import figures_at
+from estimator.estimates.throughput.setting import rows_of, workload_of
+from estimator.estimates.verdict.changes import Change, changes, nearest
+from estimator.estimates.verdict.judge import Judged, State, judge
+from estimator.estimates.verdict.parts import (
+    ChangePart,
+    ConcurrencyWithin,
+    CurvePoint,
+    VerdictAnswer,
+    VerdictMemory,
+    VerdictWords,
+)
+from estimator.estimates.verdict.sentences import advice_of, binds_of, figures_of, label_of, sentence_of
+from estimator.question.fields import Currency, Money, OfferSlug
+from estimator.question.plan import PlanRequest
+from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.resolve import resolve_plan
+
+CURVE_POINTS = 24
+
+
+class VerdictRequest(PlanRequest):
+    """A plan with its workload, its targets and the price of its GPUs."""
+
+    price_per_gpu_hour: Money | None = Field(
+        default=None,
+        description="Price of one GPU for an hour, exact decimal in `currency`; the catalog's default when not given.",
+    )
+    currency: Currency | None = Field(default=None, description="ISO 4217 code of the price; USD when not given.")
+    offer: OfferSlug | None = Field(default=None, description="Slug of a seen offer (gpu-offers/) instead of a price.")
+    changes: bool = Field(default=True, description="Whether the neighbours of the plan are judged too.")
+
+
+def answer_verdict(body: VerdictRequest, asked: Asked) -> VerdictAnswer:
+    """The answer to a request.
+
+    Raises:
+        ResolutionError: no workload, or parts that do not go together.
+    """
+    if body.workload is None:
+        raise ResolutionError([Issue(path=("workload",), code="required", detail=_("This field is required."))])
+    plan = resolve_plan(body, asked.facts)
+    price = _price(body)
+    judged = judge(plan, price, asked.facts)
+    found = changes(body, plan, price, asked.facts) if body.changes else ()
+    memory = estimate_memory(plan)
+    # The targets were searched by the judge.
+    speed = estimate_throughput(replace(plan, slo=None))
+    return VerdictAnswer(
+        **_surroundings(judged, memory, speed, asked),
+        verdict=_words(judged, found),
+        max_concurrency_within_slo=_users(judged.users),
+        max_requests_per_s_within_slo=_rates(judged),
+        memory=_memory(memory),
+        speed=expected_part(speed),
+        binding_term=judged.figures.binding.label if judged.figures.binding is not None else None,
+        speed_word=speed_word_of(judged.figures),
+        curve=_curve(judged),
+        cost=None if judged.bill is None else hosted_bill(judged.bill.cost, judged.bill.speed),
+        changes=[_change(one) for one in found],
+        launch_hint=_launch_hint(memory),
+    )
+
+
+def _price(body: VerdictRequest) -> SelfHostedPart:
+    """The way the GPUs are paid, as the cost estimate takes it."""
+    named = {name: getattr(body, name) for name in PlanRequest.model_fields}
+    currency = body.currency or ("USD" if body.price_per_gpu_hour is not None else None)
+    return SelfHostedPart.model_construct(
+        _fields_set=set(body.model_fields_set) - {"changes"},
+        **named,
+        price_per_gpu_hour=body.price_per_gpu_hour,
+        currency=currency,
+        offer=body.offer,
+    )
+
+
+def _surroundings(judged: Judged, memory: MemoryEstimate, speed: Throughput, asked: Asked) -> dict[str, Any]:
+    """What every answer holds beside its figures: the texts of memory, speed and cost, each once."""
+    plan, bill = judged.plan, judged.bill
+    priced = merged([] if bill is None else [bill.origin, bill.notes])
+    fits = judged.state is not State.DOES_NOT_FIT
+    warnings = [*memory_warnings(memory), *idle_settings(plan), *(throughput_warnings(speed) if fits else ())]
+    left_out = [*memory_not_modelled(memory), *throughput_not_modelled(speed), *priced.not_modelled]
+    if bill is None:
+        warnings.append(_("No price of this GPU is known: give price_per_gpu_hour."))
+    steps = _steps(judged, memory, speed) if asked.explain else []
+    parts = plan_parts(
+        plan,
+        steps=steps,
+        explain=asked.explain,
+        assumptions=[*throughput_assumptions(speed), *priced.assumptions],
+        warnings=list(dict.fromkeys(warnings)),
+        not_modelled=list(dict.fromkeys(left_out)),
+    )
+    parts["provenance"] = [*parts["provenance"], *priced.provenance]
+    return parts
+
+
+def _steps(judged: Judged, memory: MemoryEstimate, speed: Throughput) -> list[Step]:
+    steps = list(memory.explain())
+    if judged.fit.max_sequences >= 1:
+        steps += steps_of(speed)
+    if judged.bill is not None:
+        steps += judged.bill.cost.explain()
+    return steps
+
+
+def _words(judged: Judged, found: tuple[Change, ...]) -> VerdictWords:
+    return VerdictWords(
+        state=judged.state.value,
+        label=label_of(judged.state),
+        sentence=sentence_of(judged),
+        figures=figures_of(judged),
+        binds=binds_of(judged),
+        advice=advice_of(judged, nearest(judged, found)),
+    )
+
+
+def _users(users: LoadWithin | None) -> ConcurrencyWithin | None:
+    if users is None:
+        return None
+    binding = None if users.binding is None else users.binding.value
+    return ConcurrencyWithin(low=users.low, mid=users.mid, high=users.high, binding=binding)
+
+
+def _rates(judged: Judged) -> Band | None:
+    return None if judged.rates is None else band_part(judged.rates)
+
+
+def _memory(estimate: MemoryEstimate) -> VerdictMemory:
+    fit = estimate.fit
+    return VerdictMemory(
+        verdict=fit.verdict.value,
+        feasible=fit.feasible,
+        binding_term=fit.binding_term.value,
+        max_sequences=fit.max_sequences,
+        per_gpu=ledger_part(estimate),
+    )
+
+
+def _curve(judged: Judged) -> list[CurvePoint]:
+    """The speed at loads from one to what memory holds, the asked one among them; dense where few are held."""
+    workload, most = workload_of(judged.plan), min(judged.fit.max_sequences, judged.fit.engine_sequences_limit)
+    if judged.users is None or most < 1:
+        return []
+    spread = np.linspace(1, most, CURVE_POINTS) if most <= 2 * CURVE_POINTS else np.geomspace(1, most, CURVE_POINTS)
+    loads = np.unique(np.round([*spread, min(workload.concurrency, most)]))
+    columns = judged.setting.sweep.evaluate(rows_of(workload, loads))
+    points = []
+    for place, load in enumerate(loads):
+        expected = figures_at(columns, place, float(load)).expected
+        points.append(
+            CurvePoint(
+                concurrency=int(load),
+                ttft_s=band_part(expected["ttft_s"]),
+                tpot_s=band_part(expected["tpot_s"]),
+                tokens_per_s_total=band_part(expected["tokens_per_s_total"]),
+            )
+        )
+    return points
+
+
+def _change(one: Change) -> ChangePart:
+    judged = one.judged
+    bill = judged.bill
+    expected = judged.figures.expected
+    return ChangePart(
+        change=one.setting,
+        value=one.value,
+        label=one.label,
+        state=judged.state.value,
+        sentence=sentence_of(judged),
+        max_concurrency_within_slo=_users(judged.users),
+        max_requests_per_s_within_slo=_rates(judged),
+        ttft_s=expected["ttft_s"].mid,
+        tpot_s=expected["tpot_s"].mid,
+        currency=None if bill is None else bill.cost.machines.currency,
+        cost_per_mtok_output=None if bill is None else bill.cost.cost_per_mtok_output,
+        cost_per_mtok_blended=None if bill is None else bill.cost.cost_per_mtok_blended,
+        cost_per_month=None if bill is None else bill.cost.cost_per_month,
+    )
+
+
+def _launch_hint(estimate: MemoryEstimate) -> list[str]:
+    """Flags of a server that holds the load; none where it does not fit."""
+    fit = estimate.fit
+    if not fit.feasible:
+        return []
+    return launch_hint(
+        Server(
+            plan=estimate.plan,
+            memory=estimate.memory,
+            context_tokens=fit.context_tokens,
+            sequences=fit.sequences,
+            engine_sequences=fit.engine_sequences_limit,
+        )
+    )
+
+
+ENDPOINT = Endpoint(
+    slug="verdict",
+    summary="One verdict: fit, speed, cost, and what would change it",
+    description=(
+        "Memory, speed and money of one plan held together, from the same functions as memory-fit, throughput and "
+        "cost: a state with its sentence, what binds, the users within the targets (low: safe, at the slow end of the "
+        "band; mid: likely), the speed curve, the bill at the price given or the catalog's default, and the same "
+        "question with one thing changed at a time. A plan that does not fit is 200 with state does_not_fit."
+    ),
+    request=VerdictRequest,
+    response=VerdictAnswer,
+    answer=answer_verdict,
+)
