@@ -15,6 +15,7 @@ from catalog.models import EngineProfile, Gpu, LanguageModel
 from catalog.revisions import Revision, current_revision
 from catalog.selectors import engine_names, names_of_engines, names_of_gpus, names_of_models
 from catalog.spelling import Named, Spellings
+from estimator.engine.recent import Recent
 
 __all__ = [
     "CatalogFacts",
@@ -69,6 +70,8 @@ class _Kind:
 
 
 _kinds: dict[str, _Kind] = {}
+# Distinct settings of questions whose plans a process keeps; each takes some ten kilobytes.
+_MOST_RECENT = 512
 
 
 def register(
@@ -98,6 +101,7 @@ class CatalogFacts:
     _facts: dict[tuple[str, str], Facts] = field(default_factory=dict)
     _names: dict[str, Mapping[str, str]] = field(default_factory=dict)
     _derived: dict[Any, Any] = field(default_factory=dict)
+    _recent: Recent = field(default_factory=lambda: Recent(_MOST_RECENT))
 
     def get(self, kind: str, name: str) -> Facts:
         """Facts of the row of `kind` that `name` means.
@@ -135,6 +139,10 @@ class CatalogFacts:
             self._derived[key] = build()
         value: ValueT = self._derived[key]
         return value
+
+    def recent(self, key: Any, build: Callable[[], ValueT]) -> ValueT:
+        """The same for keys without end, such as the settings of requests: those asked for last are kept."""
+        return self._recent.of(key, build)
 
     def gpu(self, slug: str) -> Facts:
         """Facts of an accelerator."""

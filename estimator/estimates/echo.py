@@ -112,19 +112,26 @@ class PlanInputs(ResponsePart):
     def of(cls, plan: Plan) -> "PlanInputs":
         """The echo of a plan."""
         return cls(
-            model=ModelEcho.of(plan.model),
-            gpu=GpuEcho.of(plan.gpu),
-            engine=EngineEcho.model_validate(plan.engine),
-            parallelism=ParallelismEcho.model_validate(plan.parallelism, from_attributes=True),
-            precision=Precision.model_construct(**asdict(plan.precision)),
-            memory=memory_echo(plan),
+            **plan.kept.of("inputs", lambda: _setting_echo(plan)),
             workload=plan.workload,
             slo=targets_echo(plan.slo, plan.workload.mode if plan.workload else WorkloadMode.CLOSED_LOOP),
-            speculative=plan.speculative,
-            lora=Lora.model_validate(plan.lora, from_attributes=True) if plan.lora else None,
-            mtp_layers_loaded=plan.mtp_layers_loaded,
             power=plan.power,
         )
+
+
+def _setting_echo(plan: Plan) -> dict[str, Any]:
+    """The echo of a plan without its load."""
+    return {
+        "model": ModelEcho.of(plan.model),
+        "gpu": GpuEcho.of(plan.gpu),
+        "engine": EngineEcho.model_validate(plan.engine),
+        "parallelism": ParallelismEcho.model_validate(plan.parallelism, from_attributes=True),
+        "precision": Precision.model_construct(**asdict(plan.precision)),
+        "memory": memory_echo(plan),
+        "speculative": plan.speculative,
+        "lora": Lora.model_validate(plan.lora, from_attributes=True) if plan.lora else None,
+        "mtp_layers_loaded": plan.mtp_layers_loaded,
+    }
 
 
 def memory_echo(plan: Plan) -> Memory:

@@ -1,9 +1,10 @@
 """Where facts come from: the live catalog, or the snapshot that a saved report holds. One path for both."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from catalog.engine_versions import release_row
+from estimator.engine.recent import Recent
 from estimator.question.fields import Kind
 
 FactRow = Mapping[str, Any]
@@ -47,6 +48,10 @@ class Facts(Protocol):
         """A value built from these facts, kept with them; it must be immutable."""
         ...
 
+    def recent(self, key: Hashable, build: Callable[[], ValueT]) -> ValueT:
+        """The same for keys without end, such as the settings of requests: those asked for last are kept."""
+        ...
+
 
 class StoredFacts:
     """Facts held in plain dicts, such as the snapshot of a report version: `{kind: {slug: row}}`."""
@@ -58,6 +63,7 @@ class StoredFacts:
                 self._rows["engine"].setdefault(alias, profile)
         self._catalog_revision = catalog_revision
         self._derived: dict[tuple[str, ...], Any] = {}
+        self._recent = Recent()
 
     @property
     def catalog_revision(self) -> int:
@@ -91,3 +97,7 @@ class StoredFacts:
             self._derived[key] = build()
         value: ValueT = self._derived[key]
         return value
+
+    def recent(self, key: Hashable, build: Callable[[], ValueT]) -> ValueT:
+        """The same for keys without end: those asked for last are kept."""
+        return self._recent.of(key, build)

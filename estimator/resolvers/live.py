@@ -1,6 +1,6 @@
 """Facts of the live catalog."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from typing import TypeVar
 
 from catalog import snapshot
@@ -56,6 +56,10 @@ class LiveFacts:
     def derived(self, key: tuple[str, ...], build: Callable[[], ValueT]) -> ValueT:
         """A value built from the facts once per revision and process; it must be immutable."""
         return self._catalog.derived(key, build)
+
+    def recent(self, key: Hashable, build: Callable[[], ValueT]) -> ValueT:
+        """The same for keys without end: those asked for last are kept."""
+        return self._catalog.recent(key, build)
 
 
 def current_facts() -> Facts:

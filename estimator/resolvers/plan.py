@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from estimator.engine.model.parameters import ParameterTotals
 from estimator.engine.model.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides
+from estimator.engine.recent import Recent
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.question.workload import Power, ResolvedWorkload, Speculative, Targets
 
@@ -93,3 +94,6 @@ class Plan(Resolved):
     mtp_layers_loaded: int = 0
     power: Power | None = None
     catalog_revision: int = 0
+    # What was made of the setting alone (all but workload, targets and power); shared by the plans of one setting,
+    # and never by a plan that `replace` made, which may have another.
+    kept: Recent = field(init=False, repr=False, compare=False, default_factory=Recent)

@@ -1,10 +1,18 @@
 """Puts a plan together from what was chosen and the facts; the checks across parts are made here."""
 
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
 from django.utils.translation import gettext as _
 
 from estimator.engine.formats.quantisation_config import NOTE_OF_NAME
 from estimator.engine.options import Lora, MemoryOverrides
+from estimator.engine.recent import Recent
 from estimator.engine.specs import EngineProfile, Parallelism, Precision
+from estimator.question import plan as question
 from estimator.question.plan import PlanRequest
 from estimator.question.workload import Speculative
 from estimator.resolvers.collect import Collector
@@ -28,8 +36,74 @@ from estimator.resolvers.workloads import resolve_workload
 IDEAL = "ideal"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    """A plan without its load: its parts by name, what is said before and after the load, and what is kept beside."""
+
+    parts: dict[str, Any]
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    last_warnings: tuple[str, ...]
+    kept: Recent
+
+
 def resolve_plan(asked: PlanRequest, facts: Facts) -> Plan:
-    """The plan of a question.
+    """The plan of a question. Of catalog rows the settings asked for last are kept: questions differ mostly in load.
+
+    Raises:
+        ResolutionError: every part that is unknown or does not go with another.
+        EngineError: a model given inline that cannot be read, or a figure that is not known (422).
+    """
+    found = Collector()
+    setting = workload = None
+    with found.part():
+        key = _key_of(asked)
+        setting = (
+            _resolve_setting(asked, facts)
+            if key is None
+            else facts.recent(key, partial(_resolve_setting, asked, facts))
+        )
+    assumptions: list[str] = list(setting.assumptions) if setting else []
+    warnings: list[str] = list(setting.warnings) if setting else []
+    if asked.workload is not None:
+        window = setting.parts["model"].context_window_tokens if setting else None
+        with found.part():
+            workload = resolve_workload(
+                asked.workload, context_window_tokens=window, assumptions=assumptions, warnings=warnings
+            )
+    found.raise_if_any()
+    if setting is None:
+        raise AssertionError("a setting without a result has told why")
+    plan = Plan(
+        **setting.parts,
+        workload=workload,
+        slo=asked.slo,
+        power=asked.power,
+        assumptions=tuple(assumptions),
+        warnings=(*warnings, *setting.last_warnings),
+    )
+    object.__setattr__(plan, "kept", setting.kept)
+    return plan
+
+
+_precision_parts = attrgetter(*question.Precision.model_fields)
+_parallel_parts = attrgetter(*question.Parallelism.model_fields)
+_memory_parts = attrgetter(*question.Memory.model_fields)
+
+
+def _key_of(asked: PlanRequest) -> Hashable | None:
+    """All of a question that its setting depends on; None where it brings rows of its own."""
+    if not isinstance(asked.model, str) or not isinstance(asked.gpu, str):
+        return None
+    return (
+        "setting", asked.model, asked.gpu, asked.engine, _parallel_parts(asked.parallelism),
+        _precision_parts(asked.precision), _memory_parts(asked.memory), asked.speculative, asked.lora,
+        asked.mtp_layers_loaded,
+    )  # fmt: skip
+
+
+def _resolve_setting(asked: PlanRequest, facts: Facts) -> _Setting:
+    """Everything of a question but its load, targets and power.
 
     Raises:
         ResolutionError: every part that is unknown or does not go with another.
@@ -51,14 +125,14 @@ def resolve_plan(asked: PlanRequest, facts: Facts) -> Plan:
 
 def _assemble(
     asked: PlanRequest, facts: Facts, found: Collector, model: ResolvedModel, engine: EngineProfile, gpu: ResolvedGpu
-) -> Plan:
+) -> _Setting:
     precision = resolve_precision(asked.precision, model.architecture)
     parallelism = Parallelism(**dict(asked.parallelism))
     assumptions: list[str] = precision_assumptions(asked.precision, precision, model.architecture)
     # Whoever states the format needs no word on what the name says of it.
     stated = asked.precision.weights is not None
     warnings = [text for text in model.architecture.warnings if not (stated and text.startswith(NOTE_OF_NAME))]
-    workload = speculative = None
+    speculative = None
     with found.part():
         check_parallelism(parallelism, model.architecture)
     warnings += _format_warnings(asked, precision, found, model, engine, gpu)
@@ -66,35 +140,28 @@ def _assemble(
         _check_mtp(asked, model)
     with found.part():
         speculative = resolve_speculative(asked.speculative, assumptions)
-    if asked.workload is not None:
-        with found.part():
-            workload = resolve_workload(
-                asked.workload,
-                context_window_tokens=model.context_window_tokens,
-                assumptions=assumptions,
-                warnings=warnings,
-            )
     found.raise_if_any()
-    if spans := scale_up_warning(parallelism, gpu):
-        warnings.append(spans)
-    return Plan(
-        model=model,
-        gpu=gpu,
-        engine=engine,
-        parallelism=parallelism,
-        precision=precision,
-        memory=MemoryOverrides(**dict(asked.memory)),
-        workload=workload,
-        slo=asked.slo,
-        speculative=speculative,
-        draft_model=resolve_draft(speculative, facts),
-        lora=Lora(**dict(asked.lora)) if asked.lora else None,
-        mtp_layers_loaded=asked.mtp_layers_loaded,
-        power=asked.power,
-        catalog_revision=facts.catalog_revision,
+    spans = scale_up_warning(parallelism, gpu)
+    parts = {
+        "model": model,
+        "gpu": gpu,
+        "engine": engine,
+        "parallelism": parallelism,
+        "precision": precision,
+        "memory": MemoryOverrides(**dict(asked.memory)),
+        "speculative": speculative,
+        "draft_model": resolve_draft(speculative, facts),
+        "lora": Lora(**dict(asked.lora)) if asked.lora else None,
+        "mtp_layers_loaded": asked.mtp_layers_loaded,
+        "catalog_revision": facts.catalog_revision,
+        "provenance": _provenance(precision, facts, model, engine, gpu),
+    }
+    return _Setting(
+        parts=parts,
         assumptions=tuple(assumptions),
         warnings=tuple(warnings),
-        provenance=_provenance(precision, facts, model, engine, gpu),
+        last_warnings=(spans,) if spans else (),
+        kept=Recent(),
     )
 
 

@@ -4,14 +4,16 @@ import time
 from collections.abc import Callable
 
 
-def least_cpu_s(*works: Callable[[], object], times: int = 15, loops: int = 20) -> tuple[float, ...]:
-    """Least CPU seconds of one call of each work over `times` rounds of `loops` calls.
+def least_cpu_s(*works: Callable[[], object], times: int = 60, loops: int = 5) -> tuple[float, ...]:
+    """Least CPU seconds of one call of each work over `times` rounds of `loops` calls, after one that warms up.
 
-    The works take turns, so that a busy machine or a processor that changes its clock meets all of them.
+    The works take turns, so that a busy machine or a processor that changes its clock meets all of them. Rounds are
+    short: in a long one a busy machine always comes between, and what it leaves in the processor's caches is timed too.
     """
     least = [float("inf")] * len(works)
     for _ in range(times):
         for place, work in enumerate(works):
+            work()
             start = time.thread_time()
             for _ in range(loops):
                 work()

@@ -47,7 +47,7 @@ def plan(slug: str, gib: float) -> Plan:
 )
 def test_reading_a_plain_config(slug: str) -> None:
     config = MODELS[slug]["config"]
-    read_s, fixed_s = least_cpu_s(lambda: read_config(config), yardstick, loops=100)
+    read_s, fixed_s = least_cpu_s(lambda: read_config(config), yardstick)
     print(f"\nread {slug}: {read_s * 1e6:.0f} µs, {read_s / fixed_s:.2f} yardsticks")  # noqa: T201
     assert read_s <= READ * fixed_s
 
@@ -59,6 +59,6 @@ def test_reading_a_plain_config(slug: str) -> None:
 def test_one_memory_fit_with_suggestions(slug: str, gib: float) -> None:
     asked = plan(slug, gib)
     gpus = [GpuChoice(slug=f"gpu{index}", memory_bytes=(16 + 4 * index) * GIB) for index in range(60)]
-    fit_s, fixed_s = least_cpu_s(lambda: estimate_memory(asked, gpus=gpus), yardstick, loops=50)
+    fit_s, fixed_s = least_cpu_s(lambda: estimate_memory(asked, gpus=gpus), yardstick)
     print(f"\nmemory-fit {slug} on {gib:g} GiB: {fit_s * 1e6:.0f} µs, {fit_s / fixed_s:.2f} yardsticks")  # noqa: T201
     assert fit_s <= FIT * fixed_s

@@ -8,7 +8,6 @@ from estimator.engine.memory.ledger import MemoryPlan, MemoryTerm, RankMemory, r
 from estimator.engine.memory.replica_cache import (
     ReplicaCache,
     cache_bytes,
-    cache_of,
     grows_with_prompt,
     replica_cache,
     with_longest,
@@ -101,7 +100,7 @@ def memory_fit(
         Verdict, ledger of the worst rank, capacities and the curve of length against sequences.
     """
     candidates = ranks(plan)
-    cache = cache_of(plan, candidates)
+    cache = replica_cache(plan)
     share = -(-sequences // cache.attention_dp)
     budgets = [stage.budget_bytes for stage in cache.stages]
     needs = [rank.allocation.load_bytes(share, context_tokens) for rank in candidates]
@@ -237,12 +236,20 @@ def _curve(plan: MemoryPlan, cache: ReplicaCache, window: int | None, context: i
     """Sequences against length, at powers of two up to the model's window, and at the asked length."""
     longest = window if window is not None else max(131_072, context)
     lengths = sorted({length for length in (*_CURVE, context, longest) if length <= longest} or {context})
-    grows = grows_with_prompt(plan.policy, plan.overrides)
-    points = []
-    for length in lengths:
-        held = replica_cache(with_longest(plan, length)) if grows else cache
-        points.append(CurvePoint(context_tokens=length, sequences=int(held.sequences(length))))
-    return tuple(points)
+    return tuple(_curve_point(plan, cache, length, kept=length in _CURVE or length == window) for length in lengths)
+
+
+def _curve_point(plan: MemoryPlan, cache: ReplicaCache, length: int, *, kept: bool) -> CurvePoint:
+    """Sequences of a length; those of the lengths that every curve has are counted once a plan."""
+    found = plan.kept.get(("curve", length))
+    if isinstance(found, CurvePoint):
+        return found
+    if grows_with_prompt(plan.policy, plan.overrides):
+        cache = replica_cache(with_longest(plan, length))
+    point = CurvePoint(context_tokens=length, sequences=int(cache.sequences(length)))
+    if kept:
+        plan.kept["curve", length] = point
+    return point
 
 
 def _longest_held(cache: ReplicaCache, share: int) -> int:

@@ -45,7 +45,7 @@ class KvAllocation:
 
     def _per_token(self, *, growing_alone: bool) -> Any:
         each = [
-            size / tokens * (np.isinf(resident) if growing_alone else 1.0)
+            size / tokens * ((resident == inf) if growing_alone else 1.0)
             for size, tokens, resident in zip(self.block_bytes, self.block_tokens, self.resident_blocks, strict=True)
         ]
         return _both(self.pooled, sum(each, 0.0), reduce(most, each, 0.0))
@@ -171,12 +171,12 @@ class KvAllocation:
 
         if not self.grows:
             return UNLIMITED_TOKENS if fits(UNLIMITED_TOKENS) else self._bisect(fits, 0, UNLIMITED_TOKENS)
-        slope = float(self.growing_bytes_per_token)
-        most_tokens = min(int(budget / sequences / slope) + self.main_block_tokens, UNLIMITED_TOKENS)
         if self.is_plain:
             block = int(self.block_tokens[0])
             blocks = int(budget / sequences / float(self.block_bytes[0]) + 1e-9)
             return min(blocks * block, UNLIMITED_TOKENS)
+        slope = float(self.growing_bytes_per_token)
+        most_tokens = min(int(budget / sequences / slope) + self.main_block_tokens, UNLIMITED_TOKENS)
         return self._bisect(fits, 0, most_tokens)
 
     @staticmethod

@@ -61,6 +61,8 @@ class MemoryPlan:
     draft_weight_bytes: float = 0.0
     draft_caches: tuple[LayerCache, ...] = ()
     draft_tokens: int = 0
+    # What follows from the plan alone, such as its ranks; `replace` starts it anew.
+    kept: dict[object, object] = field(init=False, repr=False, compare=False, default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,6 +358,13 @@ def _mtp_bytes(plan: MemoryPlan) -> float:
 
 def ranks(plan: MemoryPlan) -> tuple[RankMemory, ...]:
     """The ranks that can be the worst: first, second and last pipeline stage."""
+    found = plan.kept.get("ranks")
+    if not isinstance(found, tuple):
+        found = plan.kept["ranks"] = _ranks(plan)
+    return found
+
+
+def _ranks(plan: MemoryPlan) -> tuple[RankMemory, ...]:
     if plan.parallelism.pp == 1:
         return (rank_memory(plan),)
     stages = sorted({0, min(1, plan.parallelism.pp - 1), plan.parallelism.pp - 1})

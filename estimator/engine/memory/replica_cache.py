@@ -62,7 +62,10 @@ def replica_cache(plan: MemoryPlan) -> ReplicaCache:
     Raises:
         InvalidInputError: an unknown format, or degrees below 1.
     """
-    return cache_of(plan, ranks(plan))
+    found = plan.kept.get("cache")
+    if not isinstance(found, ReplicaCache):
+        found = plan.kept["cache"] = cache_of(plan, ranks(plan))
+    return found
 
 
 def cache_of(plan: MemoryPlan, held: Sequence[RankMemory]) -> ReplicaCache:
@@ -102,6 +105,16 @@ def cache_bytes(plan: MemoryPlan, rank: RankMemory) -> float:
 def with_longest(plan: MemoryPlan, longest_tokens: int) -> MemoryPlan:
     """The plan for a server that takes sequences of this length."""
     return replace(plan, longest_tokens=longest_tokens)
+
+
+def length_decides(policy: MemoryPolicy, overrides: MemoryOverrides) -> bool:
+    """Whether the memory before any load depends on the longest sequence that the server takes.
+
+    It does where passes follow the prompts, and where tokens that a server printed are read without the length that it
+    was started with.
+    """
+    read_by_length = overrides.kv_cache_tokens_observed is not None and overrides.max_model_len is None
+    return grows_with_prompt(policy, overrides) or read_by_length
 
 
 def grows_with_prompt(policy: MemoryPolicy, overrides: MemoryOverrides) -> bool:

@@ -40,6 +40,13 @@ def pool_of(plan: MemoryPlan, layers: tuple[int, ...] | None) -> BlockPool | Non
     """
     if plan.policy.cache_layout is not CacheLayout.BLOCKS:
         return None
+    if ("pool", layers) not in plan.kept:
+        plan.kept["pool", layers] = _pool(plan, layers)
+    found = plan.kept["pool", layers]
+    return found if isinstance(found, BlockPool) else None
+
+
+def _pool(plan: MemoryPlan, layers: tuple[int, ...] | None) -> BlockPool | None:
     settings = cache_settings(plan)
     caches = rank_caches(
         fold(plan.architecture), plan.precision.kv_cache, plan.policy,

@@ -1,6 +1,7 @@
 """`estimates/memory-fit/`: whether a model and its load fit, what binds, and what would."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
@@ -194,7 +195,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         per_gpu=ledger_part(estimate),
         kv_cache=_cache(estimate),
         startup=startup_of(estimate),
-        parameters=ParameterCounts.model_validate(estimate.parameters),
+        parameters=plan.kept.of("parameters", lambda: ParameterCounts.model_validate(estimate.parameters)),
         suggestions=[MemorySuggestion.of(one) for one in estimate.suggestions],
         launch_hint=_launch_hint(estimate),
     )
@@ -321,8 +322,12 @@ def _cache(estimate: MemoryEstimate) -> MemoryCache:
         curve=[
             MemoryCurvePoint(context_tokens=point.context_tokens, max_sequences=point.sequences) for point in fit.curve
         ],
-        alternatives=[CacheAlternative.model_validate(item) for item in estimate.alternatives],
+        alternatives=estimate.plan.kept.of("alternatives", partial(_alternatives, estimate)),
     )
+
+
+def _alternatives(estimate: MemoryEstimate) -> list[CacheAlternative]:
+    return [CacheAlternative.model_validate(item) for item in estimate.alternatives]
 
 
 ENDPOINT = Endpoint(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from estimator.engine.explain import Step
 from estimator.engine.memory.fit import MemoryFit, memory_fit
@@ -15,7 +15,6 @@ from estimator.engine.memory.suggestions import (
     attention_name,
     suggestions,
 )
-from estimator.engine.memory.weights import fold
 from estimator.engine.model.cache import KvLayout, kv_layout, whole_bytes
 from estimator.engine.model.parameters import ParameterTotals
 from estimator.estimates.memory_fit.explain import explain_fit
@@ -85,24 +84,24 @@ def estimate_memory(plan: Plan, *, gpus: Sequence[GpuChoice] = ()) -> MemoryEsti
 
 def cache_figures(plan: Plan, tokens: int) -> CacheFigures:
     """Logical cache figures of the whole model; a window no shorter than the model's context counts as growing."""
+    layout, figures = plan.kept.of("cache_figures", lambda: _of_any_length(plan))
+    return CacheFigures(bytes_per_sequence=round(float(layout.sequence_bytes(float(tokens)))), **figures)
+
+
+def _of_any_length(plan: Plan) -> tuple[KvLayout, dict[str, Any]]:
+    """The layout of a plan's cache, and the figures that do not depend on the length of a sequence."""
     architecture = plan.model.architecture
-    folded = fold(architecture)
-    key = ("figures", plan.precision.kv_cache)
-    layout = folded.kept.get(key)
-    if not isinstance(layout, KvLayout):
-        layout = kv_layout(architecture, plan.precision.kv_cache)
-        folded.kept[key] = layout
+    layout = kv_layout(architecture, plan.precision.kv_cache)
     longest = plan.model.context_window_tokens
     growing = [cost for cost in layout.windows if longest is not None and cost.window_tokens >= longest]
     capped = [cost for cost in layout.windows if cost not in growing]
     fixed = sum((cost.bytes_per_token * cost.window_tokens for cost in capped), layout.state_bytes)
     mha = next(item for item in alternatives(architecture, plan.precision.kv_cache) if item.name == "mha")
-    return CacheFigures(
-        attention=attention_name(architecture),
-        bytes_per_token=whole_bytes(sum((cost.bytes_per_token for cost in growing), layout.growth_bytes_per_token)),
-        window_bytes_per_token=whole_bytes(sum((cost.bytes_per_token for cost in capped), layout.state_bytes * 0)),
-        window_tokens=max((cost.window_tokens for cost in capped), default=None),
-        fixed_bytes_per_sequence=whole_bytes(fixed),
-        bytes_per_sequence=round(float(layout.sequence_bytes(float(tokens)))),
-        mha_bytes_per_token=mha.bytes_per_token,
-    )
+    return layout, {
+        "attention": attention_name(architecture),
+        "bytes_per_token": whole_bytes(sum((cost.bytes_per_token for cost in growing), layout.growth_bytes_per_token)),
+        "window_bytes_per_token": whole_bytes(sum((cost.bytes_per_token for cost in capped), layout.state_bytes * 0)),
+        "window_tokens": max((cost.window_tokens for cost in capped), default=None),
+        "fixed_bytes_per_sequence": whole_bytes(fixed),
+        "mha_bytes_per_token": mha.bytes_per_token,
+    }

@@ -6,6 +6,7 @@ from math import ceil
 from estimator.engine.memory.layer_caches import CacheBytes, LayerCache, attention_cache, layer_caches
 from estimator.engine.memory.ledger import MemoryPlan
 from estimator.engine.memory.policy import MemoryPolicy
+from estimator.engine.memory.replica_cache import length_decides
 from estimator.engine.memory.weights import fold, rank_weights
 from estimator.engine.model.spec import Architecture
 from estimator.resolvers.plan import Plan
@@ -41,8 +42,16 @@ def memory_plan(plan: Plan, *, longest_tokens: int | None = None) -> MemoryPlan:
 
     Args:
         plan: the resolved plan.
-        longest_tokens: longest sequence the server is to take; None takes the length of the load.
+        longest_tokens: longest sequence the server is to take; None takes the length of the load. Counted only where
+            it decides anything: the plans of one setting are one object where it does not.
     """
+    longest = load_of(plan)[1] if longest_tokens is None else longest_tokens
+    if not length_decides(plan.engine.memory, plan.memory):
+        longest = 1
+    return plan.kept.of(("memory", longest), lambda: _memory_plan(plan, longest))
+
+
+def _memory_plan(plan: Plan, longest_tokens: int) -> MemoryPlan:
     policy = plan.engine.memory
     draft_weights, draft_caches = _draft(plan, policy)
     return MemoryPlan(
@@ -53,7 +62,7 @@ def memory_plan(plan: Plan, *, longest_tokens: int | None = None) -> MemoryPlan:
         precision=plan.precision,
         parallelism=plan.parallelism,
         overrides=plan.memory,
-        longest_tokens=load_of(plan)[1] if longest_tokens is None else longest_tokens,
+        longest_tokens=longest_tokens,
         stored_weight_bytes=_stored(plan),
         stored_by_format=tuple((stored.precision, stored.stored_weight_bytes) for stored in plan.model.checkpoints),
         lora=plan.lora,

@@ -1,8 +1,6 @@
 """From a plan to the engine: the key whose constants are folded, and the loads as rows."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -11,11 +9,10 @@ from estimator.constants.kernels import KernelConstants
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.ledger import MemoryPlan
-from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.prepared import Key, PreparedKey, prepare
 from estimator.engine.speed.sweep import Rows, Sweep
-from estimator.estimates.memory_fit.load import load_of, memory_plan
+from estimator.estimates.memory_fit.load import memory_plan
 from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.plan import Plan, ResolvedModel
 
@@ -50,21 +47,15 @@ def prepared_key(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A plan without its load, folded once: its memory, its key, and the key ready for rows; `plan` made it."""
+    """A plan without its load, folded once: its memory, its key, and the key ready for rows."""
 
-    plan: Plan
     memory: MemoryPlan
     speed: PreparedKey
     sweep: Sweep
 
 
-_KEPT = 256
-_folded: OrderedDict[tuple[Any, ...], Setting] = OrderedDict()
-_folding = Lock()
-
-
 def setting_of(plan: Plan, *, kv_settings_assumed: bool = False) -> Setting:
-    """The folded setting of a plan; of catalog rows the last 256 are kept, for questions differ mostly in their load.
+    """The folded setting of a plan, kept with it: questions differ mostly in their load.
 
     Args:
         plan: resolved model, GPU, engine and settings.
@@ -73,28 +64,13 @@ def setting_of(plan: Plan, *, kv_settings_assumed: bool = False) -> Setting:
     Raises:
         EngineError: a format or figure the engine does not know.
     """
-    if plan.model.slug is None or plan.model.override or plan.gpu.slug is None:
-        return _fold(plan, kv_settings_assumed)
-    longest = load_of(plan)[1] if grows_with_prompt(plan.engine.memory, plan.memory) else 0
-    # Resolved rows are one object a catalog revision; the setting holds them, so that no other takes their place.
-    rows = (id(plan.model), id(plan.gpu), id(plan.engine), id(plan.draft_model))
-    parts = (plan.precision, plan.parallelism, plan.memory, plan.lora, plan.mtp_layers_loaded)
-    key = (*rows, *parts, kv_settings_assumed, longest)
-    with _folding:
-        if found := _folded.get(key):
-            _folded.move_to_end(key)
-            return found
-    made = _fold(plan, kv_settings_assumed)
-    with _folding:
-        _folded[key] = made
-        if len(_folded) > _KEPT:
-            _folded.popitem(last=False)
-    return made
+    key = ("speed", kv_settings_assumed, memory_plan(plan).longest_tokens)
+    return plan.kept.of(key, lambda: _fold(plan, kv_settings_assumed))
 
 
 def _fold(plan: Plan, kv_settings_assumed: bool) -> Setting:
     speed = prepared_key(plan, kv_settings_assumed=kv_settings_assumed)
-    return Setting(plan=plan, memory=memory_of(speed), speed=speed, sweep=Sweep([speed]))
+    return Setting(memory=memory_of(speed), speed=speed, sweep=Sweep([speed]))
 
 
 def memory_of(speed: PreparedKey) -> MemoryPlan:
