@@ -75,7 +75,7 @@ def _row_facts(row: ApiPrice) -> dict[str, Any]:
         **source_facts(row, "source", "date_seen"),
         "source_url": row.source_url,
         "price_list": row.price_list.slug if row.price_list else None,
-        "dispute": row.dispute,
+        "dispute": row.all_disputes,
     }
 
 
@@ -201,6 +201,7 @@ def life_facts(slug: str) -> dict[str, Any]:
         return {}
     return {
         "context_window_tokens": row.context_window_tokens,
+        "max_input_tokens": row.max_input_tokens,
         "deprecated": row.deprecated,
         "deprecated_on": row.deprecated_on.isoformat() if row.deprecated_on else None,
         "retired_on": row.retired_on.isoformat() if row.retired_on else None,

@@ -9,6 +9,7 @@ from catalog.revisions import Revision, current_revision
 from catalog.spelling import Named
 
 __all__ = [
+    "UNDISPUTED",
     "Revision",
     "current_revision",
     "engine_names",
@@ -17,6 +18,9 @@ __all__ = [
     "names_of_gpus",
     "names_of_models",
 ]
+
+# Prices of which no public list states another amount.
+UNDISPUTED = Q(disputes=[])
 
 
 def engine_names() -> dict[str, str]:

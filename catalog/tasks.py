@@ -4,7 +4,7 @@ import logging
 
 from celery import shared_task
 
-from catalog.services import price_sources
+from catalog.services import cross_check, price_sources
 
 logger = logging.getLogger(__name__)
 
@@ -22,3 +22,13 @@ def report_price_differences() -> dict[str, int]:
             counts["close"],
         )
     return counts
+
+
+@shared_task(name="catalog.tasks.cross_check_prices")  # type: ignore[untyped-decorator]  # celery has no types
+def cross_check_prices() -> dict[str, int]:
+    """Compare the prices in force with the public lists of the catalog's data and keep what they state otherwise."""
+    found = cross_check.compare()
+    cross_check.apply(found)
+    if found.changes:
+        logger.warning("the disputes of %s prices changed; manage.py cross_check_prices -v 2", len(found.changes))
+    return {"prices": found.prices, "disputed": found.disputed, "changed": len(found.changes)}

@@ -92,6 +92,11 @@ app.conf.update(
             "schedule": 86_400.0,
             "options": {"expires": 3600},
         },
+        "price-cross-check": {
+            "task": "catalog.tasks.cross_check_prices",
+            "schedule": 86_400.0,
+            "options": {"expires": 3600},
+        },
     },
 )
 app.autodiscover_tasks()

@@ -25,7 +25,7 @@ from catalog.admin.resources import (
     ProviderResource,
 )
 from catalog.models import ApiModel, ApiPrice, CachePolicy, GpuOffer, PriceList, PriceRule, Provider
-from catalog.selectors import in_force_on
+from catalog.selectors import UNDISPUTED, in_force_on
 from catalog.services.people import save_by_person
 from catalog.services.prices import check_period, close_price, last_end, next_start, void_price
 
@@ -90,6 +90,23 @@ class InForce(admin.SimpleListFilter):
         return queryset.filter(effective_to__lte=today, voided_at__isnull=True) if choice == "past" else queryset
 
 
+class Disputed(admin.SimpleListFilter):
+    """Prices of which a public list states another amount."""
+
+    title = _("stated otherwise elsewhere")
+    parameter_name = "disputed"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The choices."""
+        return [("yes", _("yes")), ("no", _("no"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """The rows of the choice."""
+        if self.value() in ("yes", "no"):
+            return queryset.filter(UNDISPUTED if self.value() == "no" else ~UNDISPUTED)
+        return queryset
+
+
 @admin.register(ApiPrice)
 class ApiPriceAdmin(CatalogAdmin):
     """Dated prices; a change closes a row and opens another, a typing error is voided."""
@@ -97,20 +114,20 @@ class ApiPriceAdmin(CatalogAdmin):
     resource_classes = [ApiPriceResource]
     form = ApiPriceForm
     list_display = ("slug", "meter", "price", "channel", "tier", "period", "basis", "state")
-    list_filter = (InForce, "channel", "basis", "provider", "edited_by_person")
+    list_filter = (InForce, Disputed, "channel", "basis", "provider", "edited_by_person")
     search_fields = ("slug", "model", "meter", "source")
     list_select_related = ("provider",)
     actions = ("end_today", "void")
     autocomplete_fields = ("provider",)
     readonly_fields = (
-        "timeline_of_meter", "kept_by", "voided_at", "void_reason", "price_list", "created_at", "updated_at",
+        "timeline_of_meter", "kept_by", "elsewhere", "voided_at", "void_reason", "price_list", "created_at", "updated_at",
     )  # fmt: skip
     fieldsets = (
         (None, {"fields": ("provider", "model", ("meter", "unit"), ("amount", "currency"), "change_reason")}),
         (_("When and how"), {"fields": (("effective_from", "effective_to", "leave_gap"), ("channel", "endpoint_class"),
             ("tier_above_tokens", "tier_operator"), ("daily_start", "daily_end", "daily_zone", "weekday_mask"))}),
         (_("Timeline of the meter"), {"fields": ("timeline_of_meter",)}),
-        (_("Source"), {"fields": ("basis", "source", "source_url", "date_seen", "dispute", "price_list", "kept_by",
+        (_("Source"), {"fields": ("basis", "source", "source_url", "date_seen", ("dispute", "elsewhere"), "price_list", "kept_by",
             ("voided_at", "void_reason"), "created_at", "updated_at")}),
     )  # fmt: skip
 
@@ -168,6 +185,12 @@ class ApiPriceAdmin(CatalogAdmin):
             return gettext("future")
         return gettext("ended") if row.effective_to and row.effective_to <= today else gettext("in force")
 
+    @admin.display(description=_("stated otherwise by public lists"))
+    def elsewhere(self, row: ApiPrice) -> SafeString | str:
+        """What public lists state otherwise, each with its day and source."""
+        lines = [(each["list"], each["amount"], each["unit"], each["read_on"], each["source"]) for each in row.disputes]
+        return format_html_join("", "<div>{}: <b>{}</b>/{} ({}, {})</div>", lines) if lines else "—"
+
     @admin.display(description=_("timeline"))
     def timeline_of_meter(self, row: ApiPrice) -> SafeString | str:
         """Every price this meter ever had, oldest first, this row marked."""
@@ -205,7 +228,7 @@ class ApiModelAdmin(CatalogAdmin):
     """Sellers' models: the names they answer to, their window and their life."""
 
     resource_classes = [ApiModelResource]
-    list_display = ("named", "provider", "context_window_tokens", "deprecated", "deprecated_on", "retired_on")
+    list_display = ("named", "provider", "context_window_tokens", "max_input_tokens", "deprecated", "deprecated_on", "retired_on")
     list_filter = ("deprecated", "provider")
     search_fields = ("slug", "name", "model", "comments")
     list_select_related = ("provider",)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from catalog.api.filters import CatalogQuery
 from catalog.price_facts import price_names
-from catalog.selectors import in_force_on
+from catalog.selectors import UNDISPUTED, in_force_on
 
 
 class ProviderQuery(CatalogQuery):
@@ -32,10 +32,13 @@ class ApiPriceQuery(CatalogQuery):
     )
     on: datetime.date | None = Field(default=None, description="Only prices in force on this day; all days otherwise.")
     provider: str | None = Field(default=None, max_length=100, description="Seller.")
-    channel: Literal["standard", "batch", "flex", "priority", "fast"] | None = Field(
-        default=None, description="How requests are sent."
+    channel: str | None = Field(
+        default=None, max_length=20, description="How requests are sent, as the seller calls it: standard, batch, flex …"
     )
     meter: str | None = Field(default=None, max_length=60, description="Meter.")
+    disputed: bool | None = Field(
+        default=None, description="Only prices of which a public list states another amount (true), or of which none does."
+    )
 
     def conditions(self) -> Q:
         """As one condition; voided prices are shown in the history only."""
@@ -51,6 +54,8 @@ class ApiPriceQuery(CatalogQuery):
             condition &= Q(channel=self.channel)
         if self.meter is not None:
             condition &= Q(meter=self.meter)
+        if self.disputed is not None:
+            condition &= ~UNDISPUTED if self.disputed else UNDISPUTED
         return condition
 
 

@@ -46,6 +46,16 @@ class ProviderSerializer(RowSerializer):
         read_only_fields = ("edited_by_person", "edits", "updated_at")
 
 
+class DisputeSerializer(serializers.Serializer[dict[str, str]]):
+    """What a public list states otherwise."""
+
+    list = serializers.CharField(help_text="Name and version of the list.")
+    amount = serializers.CharField(help_text="Price of one unit there, exact, in the price's currency.")
+    unit = serializers.CharField(help_text="What that amount pays for.")
+    read_on = serializers.DateField(help_text="Day the list is of.")
+    source = serializers.CharField(help_text="Where the list says that it has the price from.")
+
+
 class ApiPriceSerializer(RowSerializer):
     """The price of one meter; amounts never change in place."""
 
@@ -59,6 +69,9 @@ class ApiPriceSerializer(RowSerializer):
         help_text="The reading the row came from; null for rows entered by hand.",
     )
     amount = ExactDecimalField(max_digits=30, decimal_places=12, min_value=0, help_text="Price of one unit, exact.")
+    disputes = DisputeSerializer(
+        many=True, read_only=True, help_text="What public lists state otherwise; compared every night."
+    )
     serializer_field_mapping = RowSerializer.serializer_field_mapping | {models.TimeField: HourField}
 
     class Meta:
@@ -67,7 +80,7 @@ class ApiPriceSerializer(RowSerializer):
             "id", "slug", "provider", "model", "channel", "endpoint_class", "meter", "unit", "amount", "currency",
             "tier_above_tokens", "tier_operator", "tier_scope", "daily_start", "daily_end", "daily_zone",
             "weekday_mask", "effective_from", "effective_to", "basis", "source", "source_url", "date_seen", "dispute",
-            "price_list", "voided_at", "void_reason", "edited_by_person", "edits", "updated_at", "change_reason",
+            "disputes", "price_list", "voided_at", "void_reason", "edited_by_person", "edits", "updated_at", "change_reason",
         )  # fmt: skip
         read_only_fields = ("id", "slug", "voided_at", "void_reason", "edited_by_person", "edits", "updated_at")
 

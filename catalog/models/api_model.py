@@ -31,6 +31,9 @@ class ApiModel(CatalogRow):
     context_window_tokens = models.PositiveIntegerField(
         _("context window"), null=True, blank=True, help_text=_("Longest prompt, in tokens; empty: not known.")
     )
+    max_input_tokens = models.PositiveIntegerField(
+        _("most input"), null=True, blank=True, help_text=_("Longest prompt that is taken, tokens; empty: the window.")
+    )
     deprecated = models.BooleanField(_("deprecated"), default=False, help_text=_("Its seller advises against it."))
     deprecated_on = models.DateField(_("deprecated on"), null=True, blank=True, help_text=_("Empty: not known."))
     retired_on = models.DateField(

@@ -188,6 +188,10 @@ class ApiPrice(CatalogRecord):
     dispute = models.CharField(
         _("dispute"), max_length=300, blank=True, help_text=_("What another source says, where sources disagree.")
     )
+    disputes = models.JSONField(
+        _("stated otherwise"), default=list, blank=True, editable=False,
+        help_text=_("What public lists state otherwise: list, amount, unit, day it was read, source."),
+    )  # fmt: skip
     voided_at = models.DateTimeField(_("voided at"), null=True, blank=True, help_text=_("Never used since then."))
     void_reason = models.CharField(_("void reason"), max_length=300, blank=True, help_text=_("Why it was wrong."))
 
@@ -242,6 +246,12 @@ class ApiPrice(CatalogRecord):
         if changed:
             text = _("A price is not edited in place: close it, open another, or void it.")
             raise ValidationError({name.removesuffix("_id"): text for name in changed})
+
+    @property
+    def all_disputes(self) -> str:
+        """What other sources state otherwise, in words: the row's own word, then the public lists."""
+        listed = [f"{each['list']} has {each['amount']} {self.currency}/{each['unit']}" for each in self.disputes]
+        return "; ".join(filter(None, [self.dispute, *listed]))
 
     @property
     def window(self) -> DailyWindow | None:

@@ -11,8 +11,9 @@ from catalog.importers import genai_prices
 from catalog.models import ApiPrice
 from catalog.models.pricing import STANDARD
 from catalog.peak_hours import with_peak_hours
+from catalog.price_ends import ended
 from catalog.price_rows import DATA_DIR, StatedPrice, read_price_csv
-from catalog.services import loading, price_data
+from catalog.services import cross_check, loading, price_data
 from catalog.services.api_models import plan_api_models
 from catalog.services.price_import import ImportPlan, Source, apply_import, plan_import
 
@@ -86,7 +87,7 @@ def plan_genai_prices(*, observed_on: datetime.date | None = None) -> ImportPlan
         notes="" if day else _("It is not known when this version was published (%(file)s).") % {"file": PACKAGES},
         providers=reading.providers,
     )
-    return replace(plan_import(source, reading.prices), unpriced=reading.unpriced)
+    return replace(plan_import(source, ended(reading.prices)), unpriced=reading.unpriced)
 
 
 def apply(plan: ImportPlan) -> None:
@@ -114,8 +115,11 @@ def load_everything(*, with_package: bool = True) -> list[loading.LoadPlan | Imp
         prices = source()
         apply_import(prices)
         done.append(prices)
+        if source is plan_genai_prices and prices.close:
+            apply_import(plan_own_prices())  # days that the package held until now may stand in our own file
     if with_package:
         models = plan_api_models(genai_prices.read_package())
         loading.load([models])
         done.append(models)
+    cross_check.apply(cross_check.compare())
     return done

@@ -8,13 +8,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from estimator.engine.cost.price_list import STANDARD, InForce, inline_prices
-from estimator.engine.cost.price_rules import PriceRule, multiplied
+from estimator.engine.cost.price_rules import PriceRule, RuleKind, multiplied
 from estimator.engine.errors import MissingFigureError
 from estimator.resolvers.facts import FactRow, Facts
 from estimator.resolvers.plan import Provenance, Resolved
-from estimator.resolvers.price_book import InlinePrice, PriceChoice, day_of, price_book
+from estimator.resolvers.price_book import InlinePrice, PriceBook, PriceChoice, day_of, price_book
 
 _CONFIDENCE = {"documented": "high", "assumption": "low"}
+_PLACES_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class ResolvedPrice(Resolved):
     policies: tuple[FactRow, ...] = ()
     day: datetime.date | None = None
     context_window_tokens: int | None = None
+    max_input_tokens: int | None = None
 
 
 def resolve_price(choice: PriceChoice, facts: Facts) -> ResolvedPrice:
@@ -49,7 +51,7 @@ def resolve_price(choice: PriceChoice, facts: Facts) -> ResolvedPrice:
         return ResolvedPrice(prices=prices, assumptions=(*assumptions, *_discounted(choice)))
     book = price_book(facts, choice.price)
     chosen = book.in_force(choice)
-    prices = chosen.prices
+    prices, life = chosen.prices, book.facts.get("life") or {}
     if not any(prices.tiers.values()):
         raise MissingFigureError(
             _("The catalog has no price of %(slug)s at that date.") % {"slug": book.facts["slug"]}, field="on"
@@ -62,8 +64,9 @@ def resolve_price(choice: PriceChoice, facts: Facts) -> ResolvedPrice:
         policies=tuple(book.facts["policies"]),
         day=day_of(choice.moment),
         warnings=(*prices.notes, *_life_warnings(book.facts, day_of(choice.moment))),
-        context_window_tokens=(book.facts.get("life") or {}).get("context_window_tokens"),
-        assumptions=_discounted(choice),
+        context_window_tokens=life.get("context_window_tokens"),
+        max_input_tokens=life.get("max_input_tokens"),
+        assumptions=(*_dearer_places(book, choice), *_discounted(choice)),
         provenance=() if chosen.place is None else (_place_entry(chosen.place, book.facts),),
     )
 
@@ -88,6 +91,24 @@ def _discounted(choice: PriceChoice) -> tuple[str, ...]:
     if not choice.discount:
         return ()
     return (_("A discount of %(share)s is taken off every price.") % {"share": f"{choice.discount:%}"},)
+
+
+def _dearer_places(book: PriceBook, choice: PriceChoice) -> tuple[str, ...]:
+    """A line where the seller bills other prices at places that the request does not rule out."""
+    if choice.endpoint_class:
+        return ()
+    rules = [
+        rule
+        for rule in book.rules
+        if rule.kind is RuleKind.PLACE
+        and rule.multiplier not in (None, 1)
+        and rule.holds(day_of(choice.moment), choice.channel)
+    ]
+    return tuple(
+        _("No endpoint_class given: prices of the general endpoint; %(places)s … cost %(times)s times as much.")
+        % {"places": ", ".join(rule.places[:_PLACES_NAMED]), "times": f"{rule.multiplier:f}"}
+        for rule in rules
+    )
 
 
 def _place_entry(place: PriceRule, facts: FactRow) -> Provenance:

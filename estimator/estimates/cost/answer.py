@@ -221,11 +221,16 @@ def _api(part: ApiCostPart, asked: Asked, resolved: list[Resolved], steps: list[
 
 def _beyond_window(price: ResolvedPrice, bill: Bill) -> tuple[str, ...]:
     """A word where the prompt of one request is longer than the model takes."""
-    window, prompt = price.context_window_tokens, bill.cost.prompt_tokens_per_request
-    if window is None or prompt <= window:
+    most, window = price.max_input_tokens, price.context_window_tokens
+    prompt = bill.cost.prompt_tokens_per_request
+    if most is not None and prompt > most:
+        text = _("The prompt has %(prompt)s tokens and %(model)s takes %(most)s at most: such a request is refused.")
+    elif most is None and window is not None and prompt > window:
+        text = _("The prompt has %(prompt)s tokens and the window of %(model)s is %(most)s: such a request is refused.")
+        most = window
+    else:
         return ()
-    text = _("The prompt has %(prompt)s tokens and the window of %(model)s is %(window)s: such a request is refused.")
-    return (text % {"prompt": f"{prompt:,f}", "model": price.model, "window": f"{window:,}"},)
+    return (text % {"prompt": f"{prompt:,f}", "model": price.model, "most": f"{most:,}"},)
 
 
 def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
