@@ -15,7 +15,18 @@ WHOLE_ROW = "*"
 OURS = frozenset({"edits", "edited_by_person", "loaded_from", "loaded_version", "loaded_sha256"})
 _DESCRIBING = frozenset({"slug", "name", "notes", "description"})
 _SOURCES = frozenset(
-    {"source", "source_url", "source_date", "date_seen", "evidence", "sources", "basis", "dispute", "disputes", "confidence"}
+    {
+        "source",
+        "source_url",
+        "source_date",
+        "date_seen",
+        "evidence",
+        "sources",
+        "basis",
+        "dispute",
+        "disputes",
+        "confidence",
+    }
 )
 # Ends and voids are a person's own word and no figure of the source.
 _LIFE = frozenset({"effective_to", "voided_at", "void_reason"})

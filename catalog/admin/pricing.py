@@ -120,15 +120,16 @@ class ApiPriceAdmin(CatalogAdmin):
     actions = ("end_today", "void")
     autocomplete_fields = ("provider",)
     readonly_fields = (
-        "timeline_of_meter", "kept_by", "elsewhere", "voided_at", "void_reason", "price_list", "created_at", "updated_at",
+        "timeline_of_meter", "kept_by", "elsewhere", "voided_at", "void_reason", "price_list", "created_at",
+        "updated_at",
     )  # fmt: skip
     fieldsets = (
         (None, {"fields": ("provider", "model", ("meter", "unit"), ("amount", "currency"), "change_reason")}),
         (_("When and how"), {"fields": (("effective_from", "effective_to", "leave_gap"), ("channel", "endpoint_class"),
             ("tier_above_tokens", "tier_operator"), ("daily_start", "daily_end", "daily_zone", "weekday_mask"))}),
         (_("Timeline of the meter"), {"fields": ("timeline_of_meter",)}),
-        (_("Source"), {"fields": ("basis", "source", "source_url", "date_seen", ("dispute", "elsewhere"), "price_list", "kept_by",
-            ("voided_at", "void_reason"), "created_at", "updated_at")}),
+        (_("Source"), {"fields": ("basis", "source", "source_url", "date_seen", ("dispute", "elsewhere"),
+            "price_list", "kept_by", ("voided_at", "void_reason"), "created_at", "updated_at")}),
     )  # fmt: skip
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
@@ -228,7 +229,15 @@ class ApiModelAdmin(CatalogAdmin):
     """Sellers' models: the names they answer to, their window and their life."""
 
     resource_classes = [ApiModelResource]
-    list_display = ("named", "provider", "context_window_tokens", "max_input_tokens", "deprecated", "deprecated_on", "retired_on")
+    list_display = (
+        "named",
+        "provider",
+        "context_window_tokens",
+        "max_input_tokens",
+        "deprecated",
+        "deprecated_on",
+        "retired_on",
+    )
     list_filter = ("deprecated", "provider")
     search_fields = ("slug", "name", "model", "comments")
     list_select_related = ("provider",)

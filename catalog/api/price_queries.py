@@ -33,11 +33,14 @@ class ApiPriceQuery(CatalogQuery):
     on: datetime.date | None = Field(default=None, description="Only prices in force on this day; all days otherwise.")
     provider: str | None = Field(default=None, max_length=100, description="Seller.")
     channel: str | None = Field(
-        default=None, max_length=20, description="How requests are sent, as the seller calls it: standard, batch, flex …"
+        default=None,
+        max_length=20,
+        description="How requests are sent, as the seller calls it: standard, batch, flex …",
     )
     meter: str | None = Field(default=None, max_length=60, description="Meter.")
     disputed: bool | None = Field(
-        default=None, description="Only prices of which a public list states another amount (true), or of which none does."
+        default=None,
+        description="Only prices of which a public list states another amount (true), or of which none does.",
     )
 
     def conditions(self) -> Q:

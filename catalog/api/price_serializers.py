@@ -53,7 +53,9 @@ class DisputeSerializer(serializers.Serializer[dict[str, str]]):
     amount = serializers.CharField(help_text="Price of one unit there, exact, in the price's currency.")
     unit = serializers.CharField(help_text="What that amount pays for.")
     read_on = serializers.DateField(help_text="Day the list is of.")
-    source = serializers.CharField(help_text="Where the list says that it has the price from.")
+    source = serializers.CharField(  # type: ignore[assignment]  # declared fields leave the class, as `list` does
+        help_text="Where the list says that it has the price from."
+    )
 
 
 class ApiPriceSerializer(RowSerializer):
@@ -80,7 +82,8 @@ class ApiPriceSerializer(RowSerializer):
             "id", "slug", "provider", "model", "channel", "endpoint_class", "meter", "unit", "amount", "currency",
             "tier_above_tokens", "tier_operator", "tier_scope", "daily_start", "daily_end", "daily_zone",
             "weekday_mask", "effective_from", "effective_to", "basis", "source", "source_url", "date_seen", "dispute",
-            "disputes", "price_list", "voided_at", "void_reason", "edited_by_person", "edits", "updated_at", "change_reason",
+            "disputes", "price_list", "voided_at", "void_reason", "edited_by_person", "edits", "updated_at",
+            "change_reason",
         )  # fmt: skip
         read_only_fields = ("id", "slug", "voided_at", "void_reason", "edited_by_person", "edits", "updated_at")
 

@@ -167,8 +167,8 @@ def names_on_list(
     found = {slug: [(seller, model.lower())] for seller, model, slug in ours if (seller, model.lower()) in listed}
     taken = {name for names in found.values() for name in names}
     free: dict[str, list[str]] = defaultdict(list)
-    for seller, name in sorted(listed - taken):
-        free[seller].append(name)
+    for seller, left in sorted(listed - taken):
+        free[seller].append(left)
     wanted = {slug for _seller, _model, slug in ours} - set(found)
     for slug, name in _answers(wanted, free):
         found.setdefault(slug, []).append(name)

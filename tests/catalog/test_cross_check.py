@@ -1,4 +1,4 @@
-"""Prices against public lists: disputes on rows, in the API, in the admin and on the bill; amounts are never touched."""
+"""Prices against public lists: disputes on rows, in the API, in the admin and on the bill; amounts stay."""
 
 import datetime
 import json
@@ -131,7 +131,9 @@ def test_what_is_of_something_else_is_no_dispute(prices, stated):
 
 def test_a_list_older_than_the_price_says_nothing_of_it(prices):
     row = prices(effective_from=LITELLM.read_on + datetime.timedelta(days=1))
-    found = cross_check.compare({"litellm": [listed("3")], "model-prices": ()}, today=TODAY + datetime.timedelta(days=2))
+    found = cross_check.compare(
+        {"litellm": [listed("3")], "model-prices": ()}, today=TODAY + datetime.timedelta(days=2)
+    )
     assert not found.changes
     assert row.disputes == []
 
@@ -156,7 +158,9 @@ def test_the_shipped_catalog_is_compared_and_every_dispute_has_a_source(client, 
     found = cross_check.compare(today=TODAY)
     assert not found.changes  # load_catalog has compared already
     assert [count.agree > 1000 for count in found.counts] == [True, True]
-    print(f"\n{found.prices} prices in force, {found.disputed} disputed; {found.counts}")
+    print(  # noqa: T201  read by people: what the lists agree on
+        f"\n{found.prices} prices in force, {found.disputed} disputed; {found.counts}"
+    )
     disputed = list(ApiPrice.objects.exclude(disputes=[]))
     assert len(disputed) == found.disputed
     assert 10 < found.disputed < 0.03 * found.prices

@@ -1,4 +1,4 @@
-"""`manage.py cross_check_prices`: compares every price in force with public lists and keeps what they state otherwise."""
+"""`manage.py cross_check_prices`: compares every price in force with public lists and keeps what they say otherwise."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -120,6 +120,38 @@ def test_a_place_says_where_its_multiplier_is_from(bill):
     assert entry["date"] == "2026-11-30"
 
 
+def test_a_bill_without_a_place_names_the_places_with_other_prices(bill):
+    answer = bill("google-claude-opus-5-5", usage={"input_tokens": M})
+    assert answer["api"]["total"] == "4"
+    assert any("endpoint_class" in text and "regional" in text and "1.1" in text for text in answer["assumptions"])
+    said = bill("google-claude-opus-5-5", usage={"input_tokens": M}, endpoint_class="global")
+    assert not any("endpoint_class" in text for text in said["assumptions"])
+    # GPT-4o costs the same everywhere but over FedRAMP.
+    other = bill("openai-gpt-4o", usage={"input_tokens": M})
+    assert next(text for text in other["assumptions"] if "endpoint_class" in text).count("fedramp") == 1
+
+
+def test_a_retired_name_is_billed_at_its_last_prices(bill):
+    usage = {"input_tokens": M, "output_tokens": M}
+    for name in ("deepseek-deepseek-chat", "deepseek-deepseek-reasoner"):
+        answer = bill(name, usage=usage)
+        assert answer["api"]["total"] == "0.7"  # 0.28 + 0.42
+        assert any("retired on 2026-07-24" in text for text in answer["warnings"])
+    # 0.56 + 1.68, without hours; before: 0.135 + 0.55 off the peak, 0.27 + 1.1 within it
+    assert bill("deepseek-deepseek-chat", usage=usage, on="2025-09-20")["api"]["total"] == "2.24"
+    assert bill("deepseek-deepseek-chat", usage=usage, at="2025-09-20T12:00:00Z", on=None)["api"]["total"] == "2.24"
+    assert bill("deepseek-deepseek-chat", usage=usage, at="2025-08-20T12:00:00Z", on=None)["api"]["total"] == "1.37"
+    assert bill("deepseek-deepseek-chat", usage=usage, at="2025-08-20T17:00:00Z", on=None)["api"]["total"] == "0.685"
+
+
+def test_a_prompt_beyond_what_the_model_takes_is_said(bill):
+    answer = bill("openai-gpt-6.1-sol", usage={"input_tokens": M}, endpoint_class="data_residency=eu")
+    assert answer["api"]["total"] == "4.4"
+    assert any("922,000 at most" in text for text in answer["warnings"])
+    fits = bill("openai-gpt-6.1-sol", usage={"input_tokens": 922_000})
+    assert not any("at most" in text for text in fits["warnings"])
+
+
 def test_every_rule_has_a_source_and_a_day(bill):
     rules = list(PriceRule.objects.all())
     assert len(rules) > 50
