@@ -34,10 +34,14 @@ def named_version(name: str) -> tuple[str, Version] | None:
 def covers(engine_version: str, version: Version) -> bool:
     """Whether a range like `0.20 to 0.25` holds a version; its end holds every release of that number.
 
+    A range with more words, such as `0.7 to 0.9 in Unsloth notebooks`, is of a patched engine and holds no release.
+
     >>> covers("0.20 to 0.25", (0, 25, 1)), covers("0.20 to 0.25", (0, 26))
     (True, False)
+    >>> covers("0.7 to 0.9 in Unsloth notebooks", (0, 9))
+    False
     """
-    found = _RANGE.match(engine_version)
+    found = _RANGE.fullmatch(engine_version)
     if found is None:
         return False
     first = version_of(found["first"])

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+STATE_TYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""Bytes of an element of a recurrent state by the name that engines give its type."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryOverrides:
@@ -12,7 +15,7 @@ class MemoryOverrides:
     printed at start, tokens of KV cache of one replica; it beats the model (basis `observed`). The names below it are
     the engines' own: longest sequence of the server (tokens), prefixes kept or not; vLLM's scheduling of steps ahead,
     unlike layers at full length, no captured graphs, graphs up to a batch size; SGLang's shares of windows and states;
-    llama.cpp's slots in one stream.
+    llama.cpp's slots in one stream; the type that states are kept in (`STATE_TYPES`).
     """
 
     utilization: float | None = None
@@ -29,6 +32,7 @@ class MemoryOverrides:
     swa_full_tokens_ratio: float | None = None
     mamba_full_memory_ratio: float | None = None
     kv_unified: bool | None = None
+    mamba_ssm_cache_dtype: str | None = None
 
 
 class BandSide(StrEnum):

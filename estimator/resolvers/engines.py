@@ -26,7 +26,8 @@ def resolve_engine(name: str, facts: Facts, path: tuple[str, ...] = ("engine",))
         return facts.derived(("resolved_engine", row["slug"]), lambda: engine_profile(row))
     changes = changes_at(row["memory_policy"], version_of(release))
     # One profile for all releases between two changes: their names are without end, the changes are not.
-    shared = facts.derived(("resolved_engine", row["slug"], *changes), lambda: engine_profile(row, version_of(release)))
+    key = ("resolved_release", row["slug"], *changes)
+    shared = facts.derived(key, lambda: engine_profile(row, version_of(release)))
     return replace(shared, release=release)
 
 

@@ -18,6 +18,7 @@ from estimator.validation.memory_rows import FailedStart, MemorySummary, failed_
 from estimator.validation.predictions import Prediction, Skipped, precision_class, predict
 from estimator.validation.rows import Measurement, Source, read_measurements, read_sources, used
 from estimator.validation.rules import RuleCount, excluded
+from estimator.validation.started_servers import ComparedFigure, FigureSummary, compared, summary_by_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class AccuracyTable:
     coverage: tuple[Coverage, ...]
     memory: tuple[MemorySummary, ...]
     failed_starts: tuple[FailedStart, ...]
+    started: tuple[FigureSummary, ...]
+    started_apart: tuple[ComparedFigure, ...]
     sections: tuple[Section, ...]
     components: tuple[Component, ...]
     sources: tuple[Source, ...]
@@ -66,6 +69,8 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         coverage=coverage(stand_in(predictions, _without_model)),
         memory=summarise(score_memory(shipped.architecture, shipped.profile)),
         failed_starts=failed_starts(shipped.architecture, shipped.profile),
+        started=summary_by_version(),
+        started_apart=tuple(figure for figure in compared() if figure.is_apart),
         sections=tuple(_sections(core, predictions)),
         components=components(),
         sources=tuple(s for s in read_sources() if s.key in {row.source for row in rows}),

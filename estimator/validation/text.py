@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from estimator.validation.started_servers import GIB_FIGURES
 from estimator.validation.table import HEADINGS, AccuracyTable, cells
 
 _INTRODUCTION = """\
@@ -24,6 +25,8 @@ def as_text(table: AccuracyTable) -> str:
     parts.append(f"{_COVERAGE}\n{_aligned([_COVERAGE_HEADINGS, *_coverage(table)])}")
     parts.append(f"{_MEMORY}\n{_aligned([_MEMORY_HEADINGS, *_memory(table)])}")
     parts.append(f"{_FAILED}\n{_aligned([_FAILED_HEADINGS, *_failed(table)])}")
+    parts.append(f"{_STARTED}\n{_aligned([_STARTED_HEADINGS, *_started(table)])}")
+    parts.append(f"{_APART}\n{_aligned([_APART_HEADINGS, *_apart(table)])}")
     parts += [f"{part.title}\n{_aligned([part.headings, *part.lines])}" for part in table.components]
     parts.append(f"{_FITTED}\n{_aligned([_FITTED_HEADINGS, *_fitted(table)])}")
     return "\n\n".join(parts) + "\n"
@@ -37,6 +40,8 @@ def as_markdown(table: AccuracyTable) -> str:
     parts.append(f"## {_COVERAGE}\n\n{_pipes(_COVERAGE_HEADINGS, _coverage(table))}")
     parts.append(f"## {_MEMORY}\n\n{_pipes(_MEMORY_HEADINGS, _memory(table))}")
     parts.append(f"## {_FAILED}\n\n{_pipes(_FAILED_HEADINGS, _failed(table))}")
+    parts.append(f"## {_STARTED}\n\n{_STARTED_NOTE}\n\n{_pipes(_STARTED_HEADINGS, _started(table))}")
+    parts.append(f"## {_APART}\n\n{_APART_NOTE}\n\n{_pipes(_APART_HEADINGS, _apart(table))}")
     parts += [f"## {part.title}\n\n{part.note}\n\n{_pipes(part.headings, part.lines)}" for part in table.components]
     parts.append(f"## {_FITTED}\n\n{_pipes(_FITTED_HEADINGS, _fitted(table))}")
     parts.append("## Sources of the rows\n\n" + _pipes(("source", "where", "licence"), _sources(table)))
@@ -103,6 +108,50 @@ def _failed(table: AccuracyTable) -> list[tuple[str, ...]]:
         )
         for start in table.failed_starts
     ]
+
+
+_STARTED = "What servers printed at start, by version"
+_STARTED_NOTE = (
+    "`concurrency`, `tokens`, `blocks` and `cache`: what the version's rules make of the cache that the log prints. "
+    "`room`: the cache that the ledger leaves, where the log states memory and utilization, in GiB, as activation and "
+    "graphs are. The rows and their questions: `estimator/validation/data/started_servers.yaml`."
+)
+_STARTED_HEADINGS = ("engine and figure", "rows", "median", "P90", "worst")
+
+
+def _started(table: AccuracyTable) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{found.family}: {found.name}",
+            str(found.rows),
+            *(_error(found.name, value) for value in (found.median, found.p90, found.worst)),
+        )
+        for found in table.started
+    ]
+
+
+_APART = "Printed figures that are more than 1 % or 0.3 GiB apart"
+_APART_NOTE = "Row by row, with the cause."
+_APART_HEADINGS = ("row", "version", "figure", "printed", "said", "apart", "cause")
+
+
+def _apart(table: AccuracyTable) -> list[tuple[str, ...]]:
+    return [
+        (
+            figure.server.id,
+            figure.server.version or "not printed",
+            figure.name,
+            f"{figure.printed:,.6g}",
+            f"{figure.said:,.6g}",
+            _error(figure.name, figure.error, sign="+"),
+            figure.cause,
+        )
+        for figure in table.started_apart
+    ]
+
+
+def _error(name: str, error: float, sign: str = "") -> str:
+    return f"{error:{sign}.2f} GiB" if name in GIB_FIGURES else f"{100 * error:{sign}.2f} %"
 
 
 def _coverage(table: AccuracyTable) -> list[tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """A setting that changes nothing of a plan is named: the settings and their values come from the schema."""
 
-from typing import get_args
+from typing import Literal, get_args, get_origin
 
 import orjson
 import pytest
@@ -13,10 +13,12 @@ PLAN = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "workload": {"input_to
 PRICED = {"price_per_gpu_hour": "2", "currency": "USD"}
 
 
-def kind_of(annotation):
-    """The plain type inside an annotation of a field."""
+def value_of(annotation):
+    """A value that a field takes: of its plain type, or the last of its names."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)[-1]
     parts = [part for part in get_args(annotation) if part is not type(None)]
-    return annotation if annotation in VALUES else kind_of(parts[0])
+    return VALUES[annotation] if annotation in VALUES else value_of(parts[0])
 
 
 def ask(client, slug, body):
@@ -36,7 +38,7 @@ def test_a_memory_setting_changes_the_memory_or_is_named(client, engine):
     plain = ask(client, "memory-fit", plan)
     assert len(Memory.model_fields) > 5
     for name, field in Memory.model_fields.items():
-        value = VALUES[kind_of(field.annotation)]
+        value = value_of(field.annotation)
         answer = ask(client, "memory-fit", plan | {"memory": {name: value}})
         assert answer["per_gpu"] | answer["kv_cache"] != plain["per_gpu"] | plain["kv_cache"] or named(
             answer, f"memory.{name}"

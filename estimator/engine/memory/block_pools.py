@@ -4,7 +4,7 @@ Source: vLLM 0.11 to 0.33, v1/core/kv_cache_utils.py, kv_cache_planning.py, plat
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
@@ -17,13 +17,15 @@ class BlockRules:
 
     `group_padding`: groups are as large as the largest kind of layer where it has fewer than this many times the layers
     of the smallest, else as the smallest. `state_alignment_tokens` and `latent_alignment_tokens`: what the block of
-    attention is a multiple of where it must hold a state.
+    attention is a multiple of where it must hold a state. `packed`: pages of different size lie beside each other in a
+    block, so that the index of sparse attention does not make the block of a state smaller.
     """
 
     block_tokens: int = 16
     group_padding: float = 1.0
     state_alignment_tokens: int = 16
     latent_alignment_tokens: int = 64
+    packed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +86,21 @@ def block_pool(caches: Sequence[LayerCache], rules: BlockRules) -> BlockPool:
     """The pool of a rank.
 
     Layers of one type are one group whose page is the sum of theirs. Else every page is made as large as the largest:
-    by a larger block where it divides, else by padding; layers alike are split into groups of one size.
+    by a larger block where it divides, else by padding; layers alike are split into groups of one size. A second
+    state of a layer, and the tokens that wait for the next key of an index, are groups of their own.
 
     Args:
         caches: what the layers of the rank keep, at least one.
         rules: of the engine's version.
     """
+    alone = tuple(BlockGroup(kind=CacheKind.STATE, groups=1, block_tokens=0) for cache in caches if cache.apart)
+    if rules.packed and any(cache.index_ratio > 1 for cache in caches):
+        alone += (BlockGroup(kind=CacheKind.RING, groups=1, block_tokens=0),)
+    pool = _grouped([cache for cache in caches if not cache.apart], rules)
+    return replace(pool, groups=pool.groups + alone) if alone else pool
+
+
+def _grouped(caches: Sequence[LayerCache], rules: BlockRules) -> BlockPool:
     if _uniform(caches):
         return _one_group(caches, rules)
     pages = _pages(caches, rules)
@@ -142,7 +153,7 @@ def _pages(caches: Sequence[LayerCache], rules: BlockRules) -> list[_Page]:
     if states and attending:
         latent = any(cache.latent for cache in attending)
         alignment = rules.latent_alignment_tokens if latent else rules.state_alignment_tokens
-        each = max(cache.token_bytes for cache in attending)
+        each = max(cache.token_bytes - (cache.index_token_bytes if rules.packed else 0) for cache in attending)
         block = max(state_block_tokens(max(states), each, alignment), rules.block_tokens)
     return [
         _Page(cache, 0, cache.state_bytes)

@@ -55,7 +55,7 @@ def compressed_pool(caches: Sequence[LayerCache], row_bytes: int, *, packed: boo
     """
     pages = _pages(caches, row_bytes)
     if packed:
-        width = _packed_bytes(pages)
+        width = max(_group_bytes(pages).values())
         light = heavy = 1
         per_window = -(-pages.windows // _packed_repeats(pages))
     else:
@@ -106,15 +106,24 @@ def _packed_repeats(pages: _Pages) -> int:
     return _least_padding((pages.light or min(counts), *counts))
 
 
-def _packed_bytes(pages: _Pages) -> int:
-    """The widest of: entries with their index, a group of windows, the states of each compressor."""
+def group_bytes(caches: Sequence[LayerCache], row_bytes: int) -> dict[str, int]:
+    """Bytes of the packed groups of a rank: entries with their index, a group of windows, states of each compressor.
+
+    Args:
+        caches: what the layers of the rank keep.
+        row_bytes: bytes of a key/value row of one token.
+    """
+    return _group_bytes(_pages(caches, row_bytes))
+
+
+def _group_bytes(pages: _Pages) -> dict[str, int]:
     windows = -(-pages.windows // -(-pages.windows // _packed_repeats(pages)))
-    return max(
-        pages.heavy * pages.heavy_entry + pages.light * (pages.light_index + pages.light_entry),
-        windows * pages.window,
-        pages.light * (pages.light_state + pages.index_state),
-        pages.heavy * pages.heavy_state,
-    )
+    return {
+        "entries": pages.heavy * pages.heavy_entry + pages.light * (pages.light_index + pages.light_entry),
+        "windows": windows * pages.window,
+        "light_states": pages.light * (pages.light_state + pages.index_state),
+        "heavy_states": pages.heavy * pages.heavy_state,
+    }
 
 
 def _least_padding(counts: Sequence[int]) -> int:

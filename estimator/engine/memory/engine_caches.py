@@ -28,6 +28,7 @@ class CacheSettings:
     `whole_windows`: windowed layers are kept as whole ones. `prefix_caching`: whether prefixes are kept.
     `draft_tokens` of speculation and `draft` layers that share the cache. `window_pool_ratio` and `state_pool_ratio`:
     SGLang's `swa_full_tokens_ratio` and `mamba_full_memory_ratio`. `unified`: llama.cpp's slots share one stream.
+    `recurrent_element_bytes`: of the recurrent part of states, where the server says its type.
     """
 
     batched_tokens: int = 0
@@ -39,6 +40,7 @@ class CacheSettings:
     window_pool_ratio: float | None = None
     state_pool_ratio: float | None = None
     unified: bool = False
+    recurrent_element_bytes: int | None = None
 
 
 def kv_allocation(
@@ -87,6 +89,7 @@ def rank_caches(
         latent_bytes=policy.fp8_latent_bytes,
         index_bytes=policy.fp8_index_bytes,
         state_element_bytes=policy.state_element_bytes,
+        recurrent_element_bytes=settings.recurrent_element_bytes or policy.recurrent_element_bytes,
         draft_tokens=settings.draft_tokens if policy.draft_lengthens_convolution else 0,
     )
     return (*layer_caches(folded.architecture, size, layers=layers), *settings.draft)
@@ -102,6 +105,7 @@ def vllm_pool(caches: Sequence[LayerCache], kv_format: str, policy: MemoryPolicy
         block_tokens=policy.block_tokens,
         group_padding=policy.group_padding,
         latent_alignment_tokens=policy.latent_alignment_tokens,
+        packed=policy.packed_groups,
     )
     return block_pool(caches, rules)
 
@@ -150,6 +154,9 @@ def _blocks(pool: BlockPool, policy: MemoryPolicy, settings: CacheSettings) -> K
         size = unit * group.groups
         if group.kind is CacheKind.STATE:
             fixed += size * state_blocks(policy, settings)
+            continue
+        if group.kind is CacheKind.RING:
+            fixed += size
             continue
         resident, chunk = _kept_blocks(group, in_flight)
         kinds.append((size, float(group.block_tokens), resident, chunk))

@@ -16,6 +16,7 @@ class CacheKind(StrEnum):
     WINDOW = "window"
     CHUNK = "chunk"
     STATE = "state"
+    RING = "ring"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,8 @@ class LayerCache:
     `token_bytes`: bytes of a token in one layer (0 for states). `window_tokens`: tokens that a window or chunk reaches.
     `state_bytes`: bytes of the state of one sequence in one layer. `latent`: a latent vector, not keys and values.
     `compress_ratio`: tokens of one compressed entry (0: none), with `entry_elements` and `index_elements` of an entry.
+    `index_token_bytes`: the part of `token_bytes` that is an index; `index_ratio` tokens share one of its keys.
+    `apart`: a state that is no group with others.
     """
 
     layers: int
@@ -37,6 +40,9 @@ class LayerCache:
     compress_ratio: int = 0
     entry_elements: int = 0
     index_elements: int = 0
+    index_token_bytes: Fraction = Fraction(0)
+    index_ratio: int = 1
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +51,8 @@ class CacheBytes:
 
     `latent_bytes` and `index_bytes` are the engine's own bytes of a latent vector with a sparse index in fp8, and of an
     index key beside it (0: by element). `state_element_bytes` is the type an engine keeps all states in (None: what
-    the model asks for). `draft_tokens` lengthen the state of the convolution (kernel - 1 + draft tokens rows).
+    the model asks for), `recurrent_element_bytes` that of the recurrent part alone. `draft_tokens` lengthen the state
+    of the convolution (kernel - 1 + draft tokens rows).
     """
 
     kv_format: str = "bf16"
@@ -53,6 +60,7 @@ class CacheBytes:
     latent_bytes: int = 0
     index_bytes: int = 0
     state_element_bytes: int | None = None
+    recurrent_element_bytes: int | None = None
     draft_tokens: int = 0
 
 
@@ -75,6 +83,9 @@ def layer_caches(
             found.append(attention_cache(group.attention, size, held * group.attention_blocks))
         if group.state is not None:
             found.append(LayerCache(layers=held, kind=CacheKind.STATE, state_bytes=_state_bytes(group.state, size)))
+            if group.state.side_elements:
+                side = Fraction(group.state.side_elements * (size.state_element_bytes or 2))
+                found.append(LayerCache(layers=held, kind=CacheKind.STATE, state_bytes=side, apart=True))
     return tuple(found)
 
 
@@ -85,9 +96,9 @@ def attention_cache(attention: Attention, size: CacheBytes, layers: int) -> Laye
     if attention.latent_rank and attention.index_head_dim and size.kv_format == "fp8" and size.latent_bytes:
         per_token = Fraction(size.latent_bytes)
     indexed = index_elements(attention)
-    if indexed:
-        own = size.index_bytes if attention.latent_rank else 0
-        per_token += own or indexed * element
+    own = size.index_bytes if attention.latent_rank else 0
+    index = Fraction(own) if own and indexed else indexed * element
+    per_token += index
     kind = CacheKind.FULL
     if attention.window_tokens is not None:
         kind = CacheKind.CHUNK if attention.kind is AttentionKind.CHUNK else CacheKind.WINDOW
@@ -102,12 +113,14 @@ def attention_cache(attention: Attention, size: CacheBytes, layers: int) -> Laye
         compress_ratio=attention.compress_ratio if compressed else 0,
         entry_elements=attention.head_dim_qk if compressed else 0,
         index_elements=attention.index_head_dim if compressed else 0,
+        index_token_bytes=index,
+        index_ratio=attention.index_ratio if indexed else 1,
     )
 
 
 def _state_bytes(state: RecurrentState, size: CacheBytes) -> Fraction:
     """Recurrent part in its own type and (kernel - 1 + draft tokens) rows of the convolution, split over tp."""
-    recurrent = size.state_element_bytes or state.state_bytes_per_element
+    recurrent = size.state_element_bytes or size.recurrent_element_bytes or state.state_bytes_per_element
     conv = Fraction(state.conv_elements)
     if size.draft_tokens and state.conv_kernel > 1:
         conv = conv * (state.conv_kernel - 1 + size.draft_tokens) / (state.conv_kernel - 1)

@@ -21,7 +21,7 @@ from estimator.engine.memory.weights import (
     rank_weights,
 )
 from estimator.engine.model.spec import Architecture, Component
-from estimator.engine.options import Lora, MemoryOverrides
+from estimator.engine.options import STATE_TYPES, Lora, MemoryOverrides
 from estimator.engine.specs import Parallelism, Precision
 
 
@@ -323,6 +323,7 @@ def cache_settings(plan: MemoryPlan) -> CacheSettings:
         window_pool_ratio=asked.swa_full_tokens_ratio,
         state_pool_ratio=asked.mamba_full_memory_ratio,
         unified=bool(asked.kv_unified),
+        recurrent_element_bytes=STATE_TYPES.get(asked.mamba_ssm_cache_dtype or ""),
     )
 
 

@@ -60,7 +60,8 @@ class MemoryPolicy:
     the engine refuses more sequences than it has blocks, where the model has states. `printed_tokens`: what
     "GPU KV cache size" counts, tokens of all blocks over the groups, or concurrency times the longest length.
     Shares: windows have `window_pool_ratio` tokens for each token of whole layers, states `state_pool_ratio` times what
-    is left to tokens. `state_element_bytes`: the type of all states (None: what the model asks for).
+    is left to tokens. `state_element_bytes`: the type of all states (None: what the model asks for),
+    `recurrent_element_bytes` that of their recurrent part alone.
 
     `cache_formats` are those the engine can store its cache in; empty means any.
 
@@ -114,6 +115,7 @@ class MemoryPolicy:
     states_keep_prefixes: bool = False
     state_blocks_with_prefixes: int = 1
     state_element_bytes: int | None = None
+    recurrent_element_bytes: int | None = None
     draft_lengthens_convolution: bool = False
     window_pool_ratio: float = 0.8
     state_pool_ratio: float = 0.9
@@ -198,7 +200,8 @@ class MemoryPolicy:
 _CACHE_RULES = (
     "cache_layout", "block_tokens", "hybrid_cache", "uniform_window", "window_adds_batched_tokens", "group_padding",
     "latent_alignment_tokens", "packed_groups", "states_keep_prefixes",
-    "state_blocks_with_prefixes", "state_element_bytes", "draft_lengthens_convolution", "window_pool_ratio",
+    "state_blocks_with_prefixes", "state_element_bytes", "recurrent_element_bytes",
+    "draft_lengthens_convolution", "window_pool_ratio",
     "state_pool_ratio", "fp8_latent_bytes", "fp8_index_bytes",
 )  # fmt: skip
 

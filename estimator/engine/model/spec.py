@@ -62,7 +62,8 @@ class RecurrentState:
 
     `state_bytes_per_element` is the stated dtype of the recurrent part (4 when the config asks for fp32, else 2).
     `heads`, `key_dim`, `value_dim` size the work of linear attention and Mamba-2. `conv_elements` are those of
-    `conv_kernel` - 1 rows (0: no convolution).
+    `conv_kernel` - 1 rows (0: no convolution). `side_elements` are those of another convolution of the layer, which
+    engines keep as a state of its own.
     """
 
     kind: StateKind
@@ -73,6 +74,7 @@ class RecurrentState:
     heads: int = 0
     key_dim: int = 0
     value_dim: int = 0
+    side_elements: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

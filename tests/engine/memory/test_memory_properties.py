@@ -39,6 +39,13 @@ def test_cache_of_any_dense_model_is_2_layers_heads_width_bytes(
     assert rank_memory(start).allocation.sequence_bytes(tokens) == expected
 
 
+def _rounding_of_states(start: MemoryPlan) -> float:
+    """Beside states a block is a multiple of 64 tokens that holds one: up to 64 tokens too long, in any format."""
+    if all(group.state is None for group in start.architecture.layer_groups):
+        return 1.0
+    return 1.0 + 64 / rank_memory(start).allocation.main_block_tokens
+
+
 @given(st.sampled_from(sorted(MODELS)), st.integers(1, 100_000), st.integers(1, 100_000), st.integers(1, 64))
 @settings(max_examples=60, deadline=None)
 def test_longer_more_and_wider_never_need_less(slug: str, short: int, more: int, sequences: int) -> None:
@@ -49,7 +56,7 @@ def test_longer_more_and_wider_never_need_less(slug: str, short: int, more: int,
     narrow = memory_fit(replace(start, precision=Precision(kv_cache="fp8")), sequences=sequences, context_tokens=short)
     assert longer.needed_bytes >= one.needed_bytes
     assert several.needed_bytes >= one.needed_bytes
-    assert narrow.needed_bytes <= one.needed_bytes
+    assert narrow.needed_bytes <= one.needed_bytes * _rounding_of_states(start)
     assert longer.max_sequences <= one.max_sequences
 
 

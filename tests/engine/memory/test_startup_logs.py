@@ -44,7 +44,7 @@ QWEN_35B = started("qwen3.6-35b-a3b-nvfp4", "vllm-0.24", batched=8192, enable_pr
 QWEN_122B = "qwen3.5-122b-a10b"
 LOGS = [
     Log("Qwen3.6-35B-A3B fp8, prefixes kept, club-3090 652", QWEN_35B, 6.01, 131_072,
-        {"blocks": 300, "concurrency": 4.35, "kv_cache_tokens": 569_878}, 0.003),
+        {"blocks": 300, "block_tokens": 2096, "concurrency": 4.35, "kv_cache_tokens": 569_878}, 0.003),
     Log("Qwen3.5-122B fp8, one drafted token, Thor",
         started(QWEN_122B, "vllm-0.18", batched=2048, draft=1, mtp=1, enable_prefix_caching=True),
         24.05, 262_144, {"block_tokens": 4192, "concurrency": 6.42, "kv_cache_tokens": 482_080}, 0.001),
@@ -60,9 +60,9 @@ LOGS = [
         {"concurrency": 33.42, "kv_cache_tokens": 451_040}, 0.001),
     Log("Gemma 4 31B, 0.20.0, vllm 43308",
         started("gemma-4-31b", "vllm-0.20.0", batched=2048, kv="bf16"), 50.7e9 / GIB, 262_144,
-        {"kv_cache_tokens": 55_000}, 0.08),
+        {"kv_cache_tokens": 55_000}, 0.07),
     Log("Gemma 4 31B, 0.21, vllm 43308", started("gemma-4-31b", "vllm-0.21", batched=2048, kv="bf16"),
-        50.7e9 / GIB, 262_144, {"kv_cache_tokens": 525_000}, 0.08),
+        50.7e9 / GIB, 262_144, {"kv_cache_tokens": 525_000}, 0.07),
     Log("DeepSeek V4 Flash, vllm 44376", started("deepseek-v4-flash", "vllm-0.22", batched=16_384, tp=2), 5.44, 30_000,
         {"refused": True, "request_bytes": 6.66 * GIB, "longest_tokens": 13_528}, 0.002),
     Log("DeepSeek V4 Flash packed, rtx6kpro 103", started("deepseek-v4-flash", "vllm-0.29", batched=4096), 80.0,
@@ -80,6 +80,10 @@ LOGS = [
         4.45, 2048, {"concurrency": 40.71, "kv_cache_tokens": 83_376}, 0.001),
     Log("Qwen3 14B, 0.28, amn009", started("qwen3-14b", "vllm-0.28", batched=2048, kv="bf16"),
         11.57, 40_960, {"concurrency": 1.85, "kv_cache_tokens": 75_824}, 0.001),
+    Log("Qwen3.8 Flash Next, three drafted tokens, states in 16 bits, mx010",
+        started("qwen3.8-flash-next", "vllm-0.29", batched=8192, kv="bf16", draft=3, mtp=1,
+                mamba_ssm_cache_dtype="bfloat16"),
+        9.59, 262_144, {"concurrency": 1.34, "kv_cache_tokens": 350_043, "block_tokens": 832}, 0.005),
 ]  # fmt: skip
 
 

@@ -78,6 +78,10 @@ def _grams(layer: LayerBuilder, fields: Fields, hidden: int) -> None:
 def _with_grams(layer: LayerBuilder, fields: Fields, hidden: int) -> None:
     GatedDelta()(layer, fields, hidden)
     _grams(layer, fields, hidden)
+    if layer.state is not None:
+        wide = fields.whole("hc_count", high=STREAM_LIMIT) * hidden
+        reach = (fields.whole("ple_conv_kernel_size", high=KERNEL_LIMIT) - 1) * fields.whole("ngram_size", high=64)
+        layer.state = replace(layer.state, side_elements=wide * reach)
 
 
 _WITNESSES = (2, 3, 5, 7, 11, 13, 17)
