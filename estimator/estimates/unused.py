@@ -1,70 +1,110 @@
-"""Fields that a request gives and an estimate does not use: said in a warning, never silently ignored."""
+"""Fields that a request gives and an estimate does not use: said in a warning, never silently ignored.
+
+Where a field needs another one of its own part, its annotation says so (`estimator.question.acting`). Here stands what
+hangs on the estimate that is asked, and on what the question was resolved to.
+"""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
+from estimator.engine.forward_pass.kernels import weight_format
 from estimator.engine.specs import WorkloadMode
-from estimator.question.workload import Workload
+from estimator.question.acting import idle_fields, is_given
+from estimator.question.gpu import GpuFigures
+from estimator.question.plan import PlanRequest
+from estimator.question.workload import Speculative, Workload
+from estimator.resolvers.plan import Plan
 
 Unused = tuple[str, str]
 """A dotted path below a body, and in words why the field there is not used."""
 
 
-def unused_warnings(body: BaseModel, rules: Iterable[Unused], *, prefix: str = "") -> tuple[str, ...]:
+def unused_warnings(body: BaseModel, rules: Iterable[Unused] = (), *, prefix: str = "") -> tuple[str, ...]:
     """One warning for each reason, naming the fields it holds for that were given another value than their default.
 
     Args:
-        body: The request or a part of it.
-        rules: Paths below it with the reason why they are not used.
+        body: The request or a part of it; what its fields need of one another is read from them.
+        rules: Paths below it with the reason why they are not used here.
         prefix: Path of the part in the request, with its last point.
     """
     by_reason: dict[str, list[str]] = {}
-    for path, why in rules:
-        if _given(body, path):
-            by_reason.setdefault(why, []).append(f"{prefix}{path}")
+    for path, why in (*((path, why) for path, why in rules if _given(body, path)), *idle_fields(body)):
+        names = by_reason.setdefault(why, [])
+        if f"{prefix}{path}" not in names:
+            names.append(f"{prefix}{path}")
     return tuple(
         _("Not used: %(fields)s; %(why)s.") % {"fields": ", ".join(names), "why": why}
         for why, names in by_reason.items()
     )
 
 
-def _given(body: Any, path: str) -> bool:
+def _given(body: BaseModel, path: str) -> bool:
     *parents, name = path.split(".")
+    part: object = body
     for parent in parents:
-        body = getattr(body, parent)
-    if not isinstance(body, BaseModel) or name not in body.model_fields_set:
-        return False
-    default = type(body).model_fields[name].get_default(call_default_factory=True)
-    return bool(getattr(body, name) != default)
+        part = part[int(parent)] if isinstance(part, list) else getattr(part, parent, None)
+    return isinstance(part, BaseModel) and is_given(part, name)
 
 
-def unused_load(workload: Workload | None) -> Iterator[Unused]:
-    """What a mode of load does not take."""
-    if workload is None:
-        return
-    if workload.mode is WorkloadMode.OPEN_LOOP:
-        yield "workload.concurrency", _("an open loop's requests in flight follow from its rate")
-    else:
-        yield "workload.burstiness_cv", _("only an open loop has arrivals")
-    if workload.mode is WorkloadMode.OFFLINE:
-        yield "workload.concurrency", _("offline takes as many as memory holds")
+def unused_in_plan(plan: Plan) -> Iterator[Unused]:
+    """What the model, the GPU and the engine of a plan have no use of, and what one GPU does not exchange."""
+    groups = plan.model.architecture.layer_groups
+    asked = plan.precision
+    dense = all(group.feed_forward is None or not group.feed_forward.experts for group in groups)
+    if asked.expert_weights is not None and dense:
+        yield "precision.expert_weights", _("the model has no routed experts")
+    if not any(group.matrices for group in groups):
+        by_totals = _("the model is known by its totals, not by its matrices")
+        yield from ((path, by_totals) for path in ("lora", "precision.attention_weights"))
+    if plan.parallelism.gpus == 1:
+        alone = _("one GPU exchanges nothing")
+        yield from ((f"gpu.{n}", alone) for n in ("link", "link_bytes_per_s_per_direction", "scale_up_gpus"))
+    if asked.activations is not None and _same_products(plan):
+        yield "precision.activations", _("products with these weights run in the format that they run in anyway")
 
 
-def unused_by_memory() -> Iterator[Unused]:
+def _same_products(plan: Plan) -> bool:
+    """Whether the format of activations that was asked for leaves every product in the format it would run in."""
+    asked, gpu = plan.precision, plan.gpu.spec
+    weights = {(asked.attention_weights or asked.weights, False), (asked.weights, False)}
+    weights.add((asked.expert_weights or asked.weights, True))
+    return all(
+        weight_format(name, gpu, experts=experts, activations=asked.activations)
+        == weight_format(name, gpu, experts=experts)
+        for name, experts in weights
+    )
+
+
+def unused_by_speed() -> Iterator[Unused]:
+    """What the speed of a replica does not depend on."""
+    yield "power", _("speed does not depend on its price")
+    yield "gpu.tdp_w", _("speed does not depend on the power of a GPU")
+
+
+def unused_by_memory(body: PlanRequest) -> Iterator[Unused]:
     """What the memory of a replica does not depend on."""
-    for path in ("slo", "power", "workload.batch_sizes"):
+    for path in ("slo", "power", "workload.batch_sizes", "precision.activations", *_of_other_than_memory(body)):
         yield path, _("memory does not depend on it")
-    for path in ("workload.requests_per_s", "workload.burstiness_cv"):
+    for path in ("workload.mode", "workload.requests_per_s", "workload.burstiness_cv"):
         yield path, _("memory is that of the requests in flight, workload.concurrency")
     yield "workload.prefix_cache_hit_rate", _("every prompt is counted whole, as if no two shared a prefix")
+    if isinstance(body.speculative, Speculative):
+        drafts = body.speculative.draft_model is not None
+        path = "speculative.draft_cost_ratio" if drafts else "speculative"
+        yield path, _("of speculative decoding a draft model alone takes memory")
+
+
+def _of_other_than_memory(body: PlanRequest) -> Iterator[str]:
+    """Figures of a GPU beside its memory; those that have to be given are no vain wish of anybody."""
+    if isinstance(body.gpu, GpuFigures):
+        optional = (name for name, info in GpuFigures.model_fields.items() if not info.is_required())
+        yield from (f"gpu.{name}" for name in optional if name != "name")
 
 
 def unused_by_money(workload: Workload | None) -> Iterator[Unused]:
     """What the speed behind a cost does not take."""
-    yield from unused_load(workload)
     if workload is not None and workload.mode is WorkloadMode.OPEN_LOOP:
         yield "workload.burstiness_cv", _("the cost is that of the highest rate that is stable")
     yield "workload.batch_sizes", _("the cost is that of one load")
@@ -72,26 +112,27 @@ def unused_by_money(workload: Workload | None) -> Iterator[Unused]:
     yield "speculative", _("the speed is that without speculation")
 
 
-_OF_A_PLAN = (
-    "model", "engine", "parallelism", "precision", "memory", "workload.mode", "workload.context_tokens",
-    "workload.concurrency", "workload.requests_per_s", "workload.burstiness_cv", "workload.batch_sizes", "slo",
-    "speculative", "lora", "mtp_layers_loaded",
-)  # fmt: skip
+# What still counts of a plan where its tokens per second are given: lengths say what a request costs, a GPU its power.
+_KEPT_BESIDE_A_RATE = ("workload.input_tokens", "workload.output_tokens", "workload.prefix_cache_hit_rate")
 
 
 def unused_beside_a_rate(kept: Iterable[str]) -> Iterator[Unused]:
     """What does not count where the tokens per second are given; `kept` still do."""
     why = _("tokens_per_s_output is given")
-    yield from ((path, why) for path in _OF_A_PLAN if path not in set(kept))
+    fields = (name for name in PlanRequest.model_fields if name not in ("workload", "gpu", "power"))
+    lengths = (f"workload.{name}" for name in Workload.model_fields)
+    yield from ((path, why) for path in (*fields, *lengths) if path not in {*kept, *_KEPT_BESIDE_A_RATE})
 
 
 def unused_of_a_bill(why: str, *, inline: bool) -> Iterator[Unused]:
     """The usage side of an `api` part where the lengths come from elsewhere; days where the prices are stated."""
-    yield from ((path, why) for path in ("usage", "usage_convention", "requests", "partial"))
+    yield from ((path, why) for path in ("usage", "usage_convention", "requests", "partial", "whole_month"))
+    yield "search_context_size", _("no searches are counted here")
     if inline:
         yield from unused_days()
+        yield "channel", _("the stated prices are taken to hold")
 
 
 def unused_days() -> Iterator[Unused]:
-    """Days of stated prices."""
-    yield from ((path, _("the stated prices are taken to hold")) for path in ("on", "at"))
+    """Days and places of stated prices."""
+    yield from ((path, _("the stated prices are taken to hold")) for path in ("on", "at", "endpoint_class"))

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, Tag
 
+from estimator.question.acting import REPEATED
 from estimator.question.fields import SMALLEST, WHOLE, Bytes, GpuSlug, HardwareRate, Name, RequestBody, by_key, tag
 from estimator.question.formats import PeakName
 
@@ -16,7 +17,7 @@ class GpuFigures(RequestBody):
     peak_flops_per_s: dict[PeakName, HardwareRate] = Field(
         min_length=1, description="Dense peak of the tensor cores by format, FLOP/s (never the sparse figure)."
     )
-    name: Name | None = Field(default=None, description="Name to echo.")
+    name: Annotated[Name | None, REPEATED] = Field(default=None, description="Name to echo.")
     kernel_family: Name | None = Field(
         default=None,
         description=(

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue, Tag
 
+from estimator.question.acting import REPEATED, Needs, needs
 from estimator.question.fields import WHOLE, ModelSlug, Name, Parameters, RequestBody, Tokens, Width, by_key, tag
 
 Layers = Annotated[int, Field(ge=1, le=10_000), WHOLE]
@@ -24,7 +25,7 @@ class ModelOverride(RequestBody):
     latent_rank: Width | None = Field(
         default=None, description="Rank of a latent (MLA) cache instead of K and V, elements."
     )
-    latent_rope_dim: Width | None = Field(
+    latent_rope_dim: Annotated[Width | None, needs("latent_rank")] = Field(
         default=None, description="Rotary width beside the latent, elements; 64 when not given."
     )
     context_window_tokens: Tokens | None = Field(default=None, description="Context window, tokens.")
@@ -45,7 +46,7 @@ class ConfigModel(RequestBody):
     config: dict[str, JsonValue] = Field(
         description="The Hugging Face config.json as an object; read, never executed, and kept only by a report."
     )
-    name: Name | None = Field(
+    name: Annotated[Name | None, REPEATED] = Field(
         default=None,
         description="Name to echo; a format that it tells, as FP8 or NVFP4, counts where the config states no "
         "quantisation and holds no hf_quant_config.",
@@ -61,7 +62,7 @@ class ShapeModel(RequestBody):
     hidden_size: Width | None = Field(
         default=None, description="Width of the model, elements; heads · head_dim when not given."
     )
-    active_parameters: Parameters | None = Field(
+    active_parameters: Annotated[Parameters | None, needs("experts")] = Field(
         default=None, description="Parameters a token uses (mixture of experts), count; all when not given."
     )
     kv_heads: Heads | None = Field(
@@ -74,15 +75,23 @@ class ShapeModel(RequestBody):
     vocab_size: Width | None = Field(default=None, description="Rows of the token table, count.")
     window_tokens: Tokens | None = Field(default=None, description="Sliding window of every layer, tokens.")
     latent_rank: Width | None = Field(default=None, description="Rank of a latent (MLA) cache, elements.")
-    latent_rope_dim: Width | None = Field(
+    latent_rope_dim: Annotated[Width | None, needs("latent_rank")] = Field(
         default=None, description="Rotary width beside the latent, elements; 64 when not given."
     )
-    experts: Experts | None = Field(default=None, description="Routed experts of a layer, count.")
-    experts_per_token: Experts | None = Field(default=None, description="Routed experts a token uses, count.")
-    expert_intermediate_size: Width | None = Field(default=None, description="Width of a routed expert, elements.")
-    tied_embeddings: bool = Field(default=False, description="Whether the head shares the token table.")
+    experts: Annotated[Experts | None, needs("experts_per_token")] = Field(
+        default=None, description="Routed experts of a layer, count."
+    )
+    experts_per_token: Annotated[Experts | None, needs("experts")] = Field(
+        default=None, description="Routed experts a token uses, count."
+    )
+    expert_intermediate_size: Annotated[Width | None, needs("experts")] = Field(
+        default=None, description="Width of a routed expert, elements."
+    )
+    tied_embeddings: Annotated[bool, Needs("parameters are given in total", lambda shape: shape.parameters is None)] = (
+        Field(default=False, description="Whether the head shares the token table.")
+    )
     context_window_tokens: Tokens | None = Field(default=None, description="Context window, tokens.")
-    name: Name | None = Field(default=None, description="Name to echo.")
+    name: Annotated[Name | None, REPEATED] = Field(default=None, description="Name to echo.")
 
 
 ModelRef = Annotated[

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from estimator.engine.specs import WorkloadMode
+from estimator.question.acting import REPEATED
 from estimator.question.fields import (
     Count,
     Currency,
@@ -54,7 +55,7 @@ Rates = Annotated[list[Arrivals], Field(min_length=1, max_length=MAX_RATES)]
 class SweptWorkload(Workload):
     """A workload with its loads: its own concurrency or batch sizes, else those of the sweep; or rates of arrival."""
 
-    name: Annotated[str, Field(min_length=1, max_length=80)] | None = Field(
+    name: Annotated[Annotated[str, Field(min_length=1, max_length=80)] | None, REPEATED] = Field(
         default=None, description="A name for the rows; mode and lengths when not given.", examples=["chat"]
     )
     requests_per_s: Annotated[Rates | None, BeforeValidator(_listed)] = Field(  # type: ignore[assignment]

@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from estimator.engine.options import OPEN_PERCENTILE, BandSide
+from estimator.engine.options import OPEN_PERCENTILE, TARGETS, BandSide
 from estimator.engine.specs import WorkloadMode
+from estimator.question.acting import Needs, needs
 from estimator.question.fields import (
     SMALLEST,
     WHOLE,
@@ -20,6 +21,12 @@ from estimator.question.fields import (
 )
 
 Arrivals = Annotated[float, Field(ge=SMALLEST, le=1e6)]
+# Beside the fields of a load: the modes that have no use of them.
+_NO_OPEN_LOOP = Needs(
+    "an open loop's requests in flight follow from its rate", lambda load: load.mode is not WorkloadMode.OPEN_LOOP
+)
+_NOT_OFFLINE = Needs("offline takes as many as memory holds", lambda load: load.mode is not WorkloadMode.OFFLINE)
+_ARRIVALS = Needs("only an open loop has arrivals", lambda load: load.mode is WorkloadMode.OPEN_LOOP)
 
 
 class Workload(RequestBody):
@@ -46,9 +53,11 @@ class Workload(RequestBody):
             "input + output for memory."
         ),
     )
-    concurrency: Count | None = Field(default=None, description="Requests in flight, count; 1 when not given.")
+    concurrency: Annotated[Count | None, _NO_OPEN_LOOP, _NOT_OFFLINE] = Field(
+        default=None, description="Requests in flight, count; 1 when not given."
+    )
     requests_per_s: Arrivals | None = Field(default=None, description="Arrivals of an open loop, requests/s.")
-    burstiness_cv: Annotated[float, Field(ge=0, le=100)] = Field(
+    burstiness_cv: Annotated[float, Field(ge=0, le=100), _ARRIVALS] = Field(
         default=1.0, description="Coefficient of variation of the times between arrivals; 1 is Poisson, 0 regular."
     )
     prefix_cache_hit_rate: Annotated[float, Field(ge=0, lt=1)] = Field(
@@ -76,6 +85,9 @@ class ResolvedWorkload(Workload):
     concurrency: Count = Field(default=1, description="Requests in flight, count.")
 
 
+_A_TARGET = needs(*TARGETS)
+
+
 class Targets(RequestBody):
     """Targets that each request must meet; a target left out is not checked."""
 
@@ -84,11 +96,11 @@ class Targets(RequestBody):
         default=None, description="Most mean time per output token after the first, seconds."
     )
     e2e_s: PositiveSeconds | None = Field(default=None, description="Most time to the whole answer, seconds.")
-    percentile: Annotated[Literal[50, 90, 95, 99], WHOLE] | None = Field(
+    percentile: Annotated[Annotated[Literal[50, 90, 95, 99], WHOLE] | None, _A_TARGET] = Field(
         default=None,
         description="Share of requests that meet the targets, percent; 95 in open loop, 50 in closed loop.",
     )
-    band_side: BandSide = Field(
+    band_side: Annotated[BandSide, _A_TARGET] = Field(
         default=BandSide.CONSERVATIVE,
         description="Which value of the band is held against the targets: mid, or conservative (its slow end).",
     )

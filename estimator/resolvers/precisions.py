@@ -123,14 +123,6 @@ def stored_format_warnings(precision: Precision, model: ResolvedModel) -> list[s
     return found
 
 
-def unused_format_warnings(precision: question.Precision, architecture: Architecture) -> list[str]:
-    """Warnings about formats of weights that the model has none of."""
-    dense = all(group.feed_forward is None or not group.feed_forward.experts for group in architecture.layer_groups)
-    if precision.expert_weights is None or not dense:
-        return []
-    return [_("Not used: precision.expert_weights; the model has no routed experts.")]
-
-
 def dtypes_used(precision: Precision) -> frozenset[str]:
     """Names of the peaks that the formats of a plan may use, for provenance."""
     formats = {precision.weights, precision.attention_weights, precision.expert_weights, precision.activations}

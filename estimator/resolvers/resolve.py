@@ -29,7 +29,6 @@ from estimator.resolvers.precisions import (
     precision_assumptions,
     resolve_precision,
     stored_format_warnings,
-    unused_format_warnings,
 )
 from estimator.resolvers.workloads import resolve_workload
 
@@ -135,7 +134,7 @@ def _assemble(
     speculative = None
     with found.part():
         check_parallelism(parallelism, model.architecture)
-    warnings += _format_warnings(asked, precision, found, model, engine, gpu)
+    warnings += _format_warnings(precision, found, model, engine, gpu)
     with found.part():
         _check_mtp(asked, model)
     with found.part():
@@ -166,7 +165,6 @@ def _assemble(
 
 
 def _format_warnings(
-    asked: PlanRequest,
     precision: Precision,
     found: Collector,
     model: ResolvedModel,
@@ -180,7 +178,7 @@ def _format_warnings(
     with found.part():
         check_cache_format(precision.kv_cache, engine)
     warnings += stored_format_warnings(precision, model)
-    return warnings + unused_format_warnings(asked.precision, model.architecture)
+    return warnings
 
 
 def _provenance(

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from estimator.question.acting import REPEATED
 from estimator.question.fields import WHOLE, RequestBody
 from estimator.question.sweep import Pricing, Sweep
 from estimator.question.workload import Targets
@@ -15,8 +16,12 @@ TagName = Annotated[str, Field(min_length=1, max_length=50, pattern=r"\S")]
 class CreateReportRequest(RequestBody):
     """A report to compute."""
 
-    name: Name = Field(description="What people will call it.", examples=["Llama 3.1 8B on one H100"])
-    tags: Annotated[list[TagName], Field(max_length=20)] = Field(default=[], description="Words to find it by.")
+    name: Annotated[Name, REPEATED] = Field(
+        description="What people will call it.", examples=["Llama 3.1 8B on one H100"]
+    )
+    tags: Annotated[list[TagName], Field(max_length=20), REPEATED] = Field(
+        default=[], description="Words to find it by."
+    )
     sweep: Sweep = Field(description="The settings to cross.")
     slo: Targets | None = Field(default=None, description="Targets for meets_slo and the best batch within them.")
     pricing: Pricing | None = Field(

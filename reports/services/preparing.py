@@ -8,8 +8,9 @@ from django.utils.translation import gettext as _
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.sweep import compute as sweeps
-from estimator.estimates.sweep.axes import Axes, warnings_of
+from estimator.estimates.sweep.axes import warnings_of
 from estimator.estimates.sweep.entries import label_of
+from estimator.estimates.sweep.unused import unused_of_sweep
 from estimator.question.sweep import Sweep, stored_targets
 from estimator.question.workload import Targets
 from estimator.resolvers.facts import Facts
@@ -41,7 +42,7 @@ def prepare(*, sweep: Mapping[str, Any], slo: Any, pricing: Any) -> Prepared:
     _refuse_rows(plan.total_rows)
     snapshot["prices"] = _prices(sweep, pricing, facts)
     snapshot["assumptions"] = _assumptions(inputs, snapshot)
-    snapshot["warnings"] = _warnings(plan.axes)
+    snapshot["warnings"] = _warnings(Sweep.stored(sweep), plan, stored_targets(slo))
     return Prepared(inputs=inputs, snapshot=snapshot, total_rows=plan.total_rows, estimator_version=ESTIMATOR_VERSION)
 
 
@@ -130,9 +131,9 @@ def _refuse_rows(rows: int) -> None:
         raise ResolutionError([Issue(path=("sweep",), code="out_of_range", detail=detail)])
 
 
-def _warnings(axes: Axes) -> list[str]:
+def _warnings(sweep: Sweep, plan: sweeps.Sweep, slo: Targets | None) -> list[str]:
     """What an estimate of each setting would warn of; beyond MOST_WARNINGS their number."""
-    told = list(warnings_of(axes))
+    told = [*warnings_of(plan.axes), *unused_of_sweep(sweep, plan.axes, slo)]
     beyond = len(told) - MOST_WARNINGS
     return told if beyond <= 0 else [*told[:MOST_WARNINGS], _("%(n)s more warnings of this kind.") % {"n": beyond}]
 

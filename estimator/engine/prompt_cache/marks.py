@@ -123,7 +123,7 @@ def _part(
 
 def _check(rules: CacheRules, prompt: Prompt, arrivals: Arrivals, marks: Sequence[Mark]) -> None:
     if rules.storage_price_per_mtok_hour is not None:
-        raise InvalidInputError("a cache paid by the hour has no marks", field="marks")
+        raise InvalidInputError("a cache paid by the hour (storage_price_per_mtok_hour) has no marks", field="marks")
     if rules.max_breakpoints is not None and len(marks) > rules.max_breakpoints:
         raise InvalidInputError(f"the provider takes at most {rules.max_breakpoints} marks", field="marks")
     for place, mark in enumerate(marks):

@@ -53,7 +53,7 @@ from estimator.estimates.throughput.replica import ReplicaSpeed
 from estimator.estimates.unused import Unused, unused_of_a_bill, unused_warnings
 from estimator.question.workload import Workload
 from estimator.resolvers.issues import Issue, ResolutionError
-from estimator.resolvers.plan import Provenance, Resolved
+from estimator.resolvers.plan import Plan, Provenance, Resolved
 from estimator.resolvers.prices import price_provenance, resolve_price
 
 BATCH = "batch"
@@ -69,7 +69,7 @@ def answer_break_even(body: BreakEvenRequest, asked: Asked) -> BreakEvenAnswer:
     traffic = _traffic(body)
     price = in_part("api", lambda: resolve_price(body.api.price_choice(), asked.facts))
     bills = in_part("api", lambda: [api_cost(price.prices, kind.usage()) for kind in traffic.kinds])
-    renting, speed, origin = in_part("self_hosted", lambda: _fleet(body.self_hosted, traffic, asked))
+    renting, speed, origin = in_part("self_hosted", lambda: _fleet("self_hosted", body.self_hosted, traffic, asked))
     rate, rate_note = _rate(body, price.prices.currency, renting.machines.currency)
     costs = _CostOfKinds(body.api, asked)
     contract = body.api.contract()
@@ -84,7 +84,13 @@ def answer_break_even(body: BreakEvenRequest, asked: Asked) -> BreakEvenAnswer:
         ahead, origin_owned = _ahead(body, traffic, renting, asked, api, start, rate)
         origin += origin_owned
     references = {line.reference: f"api.lines.{line.meter}" for bill in bills for line in bill.lines if line.reference}
-    resolved = [price, price_provenance(price, asked.facts, references), *origin, rate_note, _notes(body, renting)]
+    resolved = [
+        price,
+        price_provenance(price, asked.facts, references),
+        *origin,
+        rate_note,
+        _notes(body, renting, costs),
+    ]
     common = several_parts(
         resolved,
         catalog_revision=asked.facts.catalog_revision,
@@ -118,6 +124,7 @@ class _CostOfKinds:
     def __init__(self, part: ComparedApiPart, asked: Asked) -> None:
         self._part, self._asked = part, asked
         self._known: dict[tuple[Kind, datetime.date], Decimal] = {}
+        self._batched = self._batch_differs = False
 
     def of(self, kind: Kind, day: datetime.date) -> Decimal:
         """The cost, exact.
@@ -130,10 +137,17 @@ class _CostOfKinds:
             plain = self._cost(kind, day, self._part.channel)
             share = kind.batch_fraction
             batch = self._cost(kind, day, BATCH) if share else plain
+            self._batched |= bool(share)
+            self._batch_differs |= batch != plain
             self._known[key] = money.EXACT.add(
                 money.EXACT.multiply(plain, 1 - share), money.EXACT.multiply(batch, share)
             )
         return self._known[key]
+
+    @property
+    def batch_is_no_other(self) -> bool:
+        """Whether some requests go over the batch channel, and none of them costs another price for it."""
+        return self._batched and not self._batch_differs
 
     def _cost(self, kind: Kind, day: datetime.date, channel: str) -> Decimal:
         choice = replace(self._part.price_choice(), channel=channel)
@@ -145,7 +159,9 @@ class _CostOfKinds:
         return total
 
 
-def _fleet(part: SelfHostedPart, traffic: Traffic, asked: Asked) -> tuple[Fleet, ReplicaSpeed | None, list[Resolved]]:
+def _fleet(
+    name: str, part: SelfHostedPart, traffic: Traffic, asked: Asked
+) -> tuple[Fleet, ReplicaSpeed | None, list[Resolved]]:
     """The replica at the lengths of each kind; its prefix cache is taken to find the same share as the API's."""
     load = part.workload or Workload(mode=WorkloadMode.OFFLINE)
     made: list[Yield] = []
@@ -160,10 +176,10 @@ def _fleet(part: SelfHostedPart, traffic: Traffic, asked: Asked) -> tuple[Fleet,
             "prefix_cache_hit_rate": float(kind.cached_fraction),
         }
         asking = part.model_copy(update={"workload": load.model_copy(update=lengths)})
-        plan = resolved_plan(asking, asked.facts)
+        plan = resolved_plan(asking, asked.facts, prefix=f"{name}.")
         speed, found, gpus = speed_and_yield(asking, plan)
         if place == 0:
-            first, origin = speed, [plan] if plan else []
+            first, origin = speed, [*([plan] if plan else []), _unused_of_fleet(part, plan, name)]
         fits = fits and found is not None
         made += [found] if found is not None else []
     paid, paid_from = machines(part, asked.facts, gpus)
@@ -205,7 +221,7 @@ def _ahead(
     if body.owned is not None:
         if body.owned.capex is None:
             raise ResolutionError([Issue(path=("owned", "capex"), code="required", detail=_("What is bought costs."))])
-        owned, _speed, origin = in_part("owned", lambda: _fleet(body.owned, traffic, asked))
+        owned, _speed, origin = in_part("owned", lambda: _fleet("owned", body.owned, traffic, asked))
         if owned.machines.currency != renting.machines.currency:
             detail = _("Give both kinds of machines in one currency.")
             raise ResolutionError([Issue(path=("owned", "currency"), code="ambiguous", detail=detail)])
@@ -243,7 +259,7 @@ def _rate(body: BreakEvenRequest, source: str, target: str) -> tuple[Decimal, Re
     return Decimal(given.rate), Resolved(provenance=(entry,))
 
 
-def _notes(body: BreakEvenRequest, renting: Fleet) -> Resolved:
+def _notes(body: BreakEvenRequest, renting: Fleet, costs: "_CostOfKinds") -> Resolved:
     paid = renting.machines
     assumed = [_("GPUs are held: every hour of the month is paid.")]
     if body.self_hosted.power is not None and paid.owned is None:
@@ -260,23 +276,29 @@ def _notes(body: BreakEvenRequest, renting: Fleet) -> Resolved:
         left_out.append(_("time to start a machine from zero, which is billed too"))
     if paid.billing is Billing.SPOT:
         left_out.append(_("work lost when a spot machine is taken away"))
-    return Resolved(assumptions=tuple(assumed), not_modelled=tuple(left_out), warnings=_unused(body))
+    return Resolved(assumptions=tuple(assumed), not_modelled=tuple(left_out), warnings=_unused(body, costs))
 
 
-def _unused(body: BreakEvenRequest) -> tuple[str, ...]:
-    of_month = _("the lengths are those of monthly")
-    api = unused_of_a_bill(of_month, inline=isinstance(body.api.price, InlinePricePart))
-    hosted: list[Unused] = [
-        (f"workload.{name}", of_month) for name in ("input_tokens", "output_tokens", "prefix_cache_hit_rate")
+def _unused(body: BreakEvenRequest, costs: "_CostOfKinds") -> tuple[str, ...]:
+    api = unused_of_a_bill(_of_month(), inline=isinstance(body.api.price, InlinePricePart))
+    found = unused_warnings(body.api, api, prefix="api.")
+    if costs.batch_is_no_other:
+        found += (_("Not used: monthly.batch_fraction; the batch channel costs the same."),)
+    return found
+
+
+def _of_month() -> str:
+    return _("the lengths are those of monthly")
+
+
+def _unused_of_fleet(part: SelfHostedPart, plan: Plan | None, name: str) -> Resolved:
+    rules: list[Unused] = [
+        (f"workload.{length}", _of_month()) for length in ("input_tokens", "output_tokens", "prefix_cache_hit_rate")
     ]
-    hosted += [
-        (name, _("bills are compared, not costs per token")) for name in ("allocation", "output_input_cost_ratio")
+    rules += [
+        (split, _("bills are compared, not costs per token")) for split in ("allocation", "output_input_cost_ratio")
     ]
-    return (
-        *unused_warnings(body.api, api, prefix="api."),
-        *unused_warnings(body.self_hosted, hosted, prefix="self_hosted."),
-        *unused_machines(body.self_hosted),
-    )
+    return Resolved(warnings=unused_machines(part, plan, rules, prefix=f"{name}."))
 
 
 def _only_the_api(common: dict[str, Any], traffic: Traffic, api_month_cost: Decimal, paid: Machines) -> BreakEvenAnswer:

@@ -14,6 +14,7 @@ from estimator.estimates.cost.price_part import ApiCostPart
 from estimator.estimates.cost.self_hosted_part import SelfHostedPart
 from estimator.estimates.cost.usage_part import exact
 from estimator.estimates.echo import PartlyPlannedAnswer
+from estimator.question.acting import REPEATED
 from estimator.question.fields import (
     SMALLEST,
     WHOLE,
@@ -153,7 +154,7 @@ class ExchangeRatePart(RequestBody):
     from_currency: Currency
     to_currency: Currency
     rate: Money = Field(description="Units of to_currency for one of from_currency, exact decimal.")
-    on: datetime.date = Field(description="Day of the rate.")
+    on: Annotated[datetime.date, REPEATED] = Field(description="Day of the rate.")
 
 
 class BreakEvenRequest(RequestBody):

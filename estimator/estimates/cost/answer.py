@@ -1,10 +1,14 @@
 """`estimates/cost/`: what tokens cost on one's own GPUs and what an API bills for a usage."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 
 from django.utils.translation import gettext as _
 from pydantic import Field
 
+from estimator.engine.cost.price_rules import LOW
 from estimator.engine.cost.self_hosted import Billing
 from estimator.engine.explain import Step
 from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart
@@ -30,13 +34,14 @@ from estimator.estimates.cost.self_hosted_part import (
     speed_and_yield,
     unused_machines,
 )
+from estimator.estimates.cost.usage_part import Counted
 from estimator.estimates.echo import PartlyPlannedAnswer, several_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.throughput.replica import ReplicaSpeed
-from estimator.estimates.unused import unused_days, unused_warnings
+from estimator.estimates.unused import Unused, unused_days, unused_warnings
 from estimator.question.fields import RequestBody
 from estimator.resolvers.issues import Issue, ResolutionError
-from estimator.resolvers.plan import Resolved
+from estimator.resolvers.plan import Plan, Resolved
 from estimator.resolvers.prices import ResolvedPrice, price_provenance, resolve_price
 
 
@@ -191,32 +196,48 @@ def _api(part: ApiCostPart, asked: Asked, resolved: list[Resolved], steps: list[
     usage = part.counted()
     choice, sent = as_sent(part, usage)
     price = resolve_price(choice, asked.facts)
-    bill = in_part(
-        "usage",
-        lambda: bill_usage(
-            price,
-            usage.quantities,
-            convention=usage.convention,
-            requests=Decimal(part.requests),
-            partial=part.partial,
-            whole_month=part.whole_month,
-        ),
-    )
+    billed = partial(_billed, part, usage)
+    bill = in_part("usage", lambda: billed(price))
     resolved += [price, price_provenance(price, asked.facts, bill.references), sent]
-    stated = isinstance(part.price, InlinePricePart)
+    idle = list(_idle_of_bill(part, bill))
+    if part.search_context_size != LOW:
+        least = billed(resolve_price(replace(choice, search_context=LOW), asked.facts))
+        if least.cost.lines == bill.cost.lines:
+            idle.append(("search_context_size", _("no meter used depends on it")))
     resolved.append(
         Resolved(
             assumptions=tuple(note for note in bill.cost.notes if note not in price.warnings),
             warnings=(
                 *bill.cost.warnings,
                 *_beyond_window(price, bill),
-                *unused_warnings(part, unused_days() if stated else (), prefix="api."),
+                *unused_warnings(part, idle, prefix="api."),
             ),
         )
     )
     if asked.explain:
         steps += bill.explain()
     return api_bill(bill, part, choice.moment.isoformat())
+
+
+def _billed(part: ApiCostPart, usage: Counted, price: ResolvedPrice) -> Bill:
+    return bill_usage(
+        price,
+        usage.quantities,
+        convention=usage.convention,
+        requests=Decimal(part.requests),
+        partial=part.partial,
+        whole_month=part.whole_month,
+    )
+
+
+def _idle_of_bill(part: ApiCostPart, bill: Bill) -> Iterator[Unused]:
+    """What was asked of a bill and changes nothing of it."""
+    if isinstance(part.price, InlinePricePart):
+        yield from unused_days()
+    if bill.cost.total is not None:
+        yield "partial", _("every meter used has a price")
+    if not any(line.free_quantity for line in bill.cost.lines):
+        yield "whole_month", _("no meter used has a free quantity")
 
 
 def _beyond_window(price: ResolvedPrice, bill: Bill) -> tuple[str, ...]:
@@ -284,7 +305,7 @@ def _hosted(part: SelfHostedPart, asked: Asked, resolved: list[Resolved], steps:
             tokens_per_s_band=band_of(speed, made),
             power=power,
         )
-    resolved += [origin, hosted_notes(part, paid, planned=plan is not None)]
+    resolved += [origin, hosted_notes(part, paid, plan)]
     if plan is not None:
         resolved.append(plan)
     if asked.explain:
@@ -294,7 +315,7 @@ def _hosted(part: SelfHostedPart, asked: Asked, resolved: list[Resolved], steps:
     return hosted_bill(cost, speed)
 
 
-def hosted_notes(part: SelfHostedPart, paid: Machines, *, planned: bool) -> Resolved:
+def hosted_notes(part: SelfHostedPart, paid: Machines, plan: Plan | None) -> Resolved:
     """What self-hosted money leaves out, and what was given in vain."""
     left_out = [_("storage, traffic out of the site and taxes")]
     if not any(Decimal(getattr(part, name)) for name in ("staff_per_month", "overhead_per_month")):
@@ -304,13 +325,14 @@ def hosted_notes(part: SelfHostedPart, paid: Machines, *, planned: bool) -> Reso
     if paid.billing is Billing.SCALE_TO_ZERO:
         left_out.append(_("time to start a machine from zero, which is billed too"))
     assumed = []
-    if planned and part.workload is not None and (part.workload.output_tokens or 0) < 1:
+    if plan is not None and part.workload is not None and (part.workload.output_tokens or 0) < 1:
         assumed.append(_("An answer of no token is counted as the one that a prompt's pass yields."))
     if part.power is not None and "pue" not in part.power.model_fields_set:
         assumed.append(_("Power usage effectiveness not given: %(pue)g.") % {"pue": part.power.pue})
-    if not planned and part.tokens_per_s_output is not None:
+    if plan is None and part.tokens_per_s_output is not None:
         assumed.append(_("The tokens per second are those you gave."))
-    return Resolved(not_modelled=tuple(left_out), assumptions=tuple(assumed), warnings=unused_machines(part))
+    unused = unused_machines(part, plan)
+    return Resolved(not_modelled=tuple(left_out), assumptions=tuple(assumed), warnings=unused)
 
 
 def hosted_bill(cost: SelfHostedCost, speed: ReplicaSpeed | None) -> SelfHostedBill:

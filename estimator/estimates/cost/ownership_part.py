@@ -9,13 +9,17 @@ from pydantic import Field
 from estimator.engine.cost import money
 from estimator.engine.cost.ownership import OwnedMonth, Ownership
 from estimator.engine.explain import Step
+from estimator.question.acting import Needs, needs
 from estimator.question.fields import SMALLEST, WHOLE, Money
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.issues import Issue, ResolutionError
 
 DEFAULT_YEARS = 4.0
 Watts = Annotated[float, Field(ge=0, le=1e9)]
-_OF_OWNED = ("years", "interest_rate", "residual_value", "watts_per_gpu", "host_watts", "network_watts")
+_OWNED = Needs("only owned machines (capex) take it", lambda part: part.capex is not None)
+RENTED = Needs("owned machines have no rent", lambda part: part.capex is None)
+# What a watt costs: electricity, and of owned machines the kilowatts in a rack.
+_PRICED_POWER = needs("power", "colocation_per_kw_month")
 
 
 class OwnershipPart(PlanRequest):
@@ -28,19 +32,27 @@ class OwnershipPart(PlanRequest):
             "price_per_gpu_hour or offer."
         ),
     )
-    years: Annotated[float, Field(ge=SMALLEST, le=50)] | None = Field(
+    years: Annotated[Annotated[float, Field(ge=SMALLEST, le=50)] | None, _OWNED] = Field(
         default=None, description="Years over which capex is paid off; 4 when not given."
     )
-    interest_rate: Annotated[float, Field(ge=0, le=1)] = Field(
+    interest_rate: Annotated[float, Field(ge=0, le=1), _OWNED] = Field(
         default=0.0, description="Yearly rate that the capital costs, 0 to 1: 0.08 is 8 %."
     )
-    residual_value: Money = Field(default="0", description="What the machines still fetch after those years.")
-    watts_per_gpu: Watts | None = Field(
+    residual_value: Annotated[Money, _OWNED] = Field(
+        default="0", description="What the machines still fetch after those years."
+    )
+    watts_per_gpu: Annotated[Watts | None, _PRICED_POWER] = Field(
         default=None, description="Power of one GPU in use, W; its TDP with `power` when not given."
     )
-    host_watts: Watts = Field(default=0.0, description="Power of all hosts without their GPUs, W.")
-    network_watts: Watts = Field(default=0.0, description="Power of network and storage, W.")
-    colocation_per_kw_month: Money = Field(default="0", description="Price of a kW of machines in a rack for a month.")
+    host_watts: Annotated[Watts, _OWNED, _PRICED_POWER] = Field(
+        default=0.0, description="Power of all hosts without their GPUs, W."
+    )
+    network_watts: Annotated[Watts, _OWNED, _PRICED_POWER] = Field(
+        default=0.0, description="Power of network and storage, W."
+    )
+    colocation_per_kw_month: Annotated[Money, _OWNED] = Field(
+        default="0", description="Price of a kW of machines in a rack for a month."
+    )
     overhead_per_month: Money = Field(default="0", description="Whatever else is paid each month: platform, space.")
     staff_per_month: Money = Field(default="0", description="People, per month.")
     licence_per_month: Money = Field(default="0", description="Licences, per month.")
@@ -51,11 +63,13 @@ class OwnershipPart(PlanRequest):
     price_per_node_hour: Money | None = Field(
         default=None, description="Price of a whole node for an hour, where only nodes are sold; with gpus_per_node."
     )
-    gpus_per_node: Annotated[int, Field(ge=1, le=1024), WHOLE] = Field(
+    gpus_per_node: Annotated[int, Field(ge=1, le=1024), WHOLE, needs("price_per_node_hour")] = Field(
         default=8, description="GPUs of a node that is sold whole, count."
     )
-    upfront: Money = Field(default="0", description="Paid once for a commitment, spread over commitment_months.")
-    commitment_months: Annotated[float, Field(ge=1, le=120)] = Field(
+    upfront: Annotated[Money, RENTED] = Field(
+        default="0", description="Paid once for a commitment, spread over commitment_months."
+    )
+    commitment_months: Annotated[float, Field(ge=1, le=120), RENTED, needs("upfront")] = Field(
         default=12.0, description="Months that a commitment runs, count."
     )
 
@@ -110,11 +124,6 @@ def owned_by(part: OwnershipPart, gpus: int, tdp_w: float | None) -> tuple[Owner
 
 def _exact(value: float) -> Decimal:
     return Decimal(repr(float(value)))
-
-
-def not_owned(part: OwnershipPart) -> tuple[str, ...]:
-    """Fields of owned machines that a rent does not take."""
-    return () if part.capex is not None else _OF_OWNED
 
 
 def ownership_steps(owned: Ownership, month: OwnedMonth, currency: str) -> list[Step]:

@@ -1,6 +1,6 @@
 """The `self_hosted` part of money requests: GPUs, their price, and what they produce."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeVar, cast
@@ -13,12 +13,19 @@ from estimator.engine.cost import money
 from estimator.engine.cost.ownership import owned_month
 from estimator.engine.cost.self_hosted import Allocation, Billing, Yield
 from estimator.engine.errors import EngineError, MissingFigureError
-from estimator.estimates.cost.ownership_part import OwnershipPart, not_owned, owned_by
+from estimator.estimates.cost.ownership_part import RENTED, OwnershipPart, owned_by
 from estimator.estimates.cost.price_part import under
 from estimator.estimates.cost.self_hosted import Machines, PowerUse
 from estimator.estimates.memory_fit.idle import with_idle_settings
 from estimator.estimates.throughput.replica import ReplicaSpeed, replica_speed
-from estimator.estimates.unused import Unused, unused_beside_a_rate, unused_by_money, unused_warnings
+from estimator.estimates.unused import (
+    Unused,
+    unused_beside_a_rate,
+    unused_by_money,
+    unused_in_plan,
+    unused_warnings,
+)
+from estimator.question.acting import Needs
 from estimator.question.fields import SMALLEST, Count, Currency, Money, OfferSlug, PositiveRate
 from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
@@ -30,6 +37,7 @@ from estimator.resolvers.plan import Plan, Provenance, Resolved
 from estimator.resolvers.resolve import resolve_plan
 
 ValueT = TypeVar("ValueT")
+_BY_RATIO = Needs("only allocation ratio takes it", lambda part: part.allocation == "ratio")
 _BILLING_OF_MARKET = {"on-demand": "on_demand", "spot": "spot", "reserved": "reserved", "serverless": "scale_to_zero"}
 
 
@@ -49,7 +57,7 @@ class MachinesPart(OwnershipPart):
     gpus: Count | None = Field(
         default=None, description="GPUs paid for, whole ones; those of one replica when not given."
     )
-    billing: Literal["reserved", "on_demand", "spot", "scale_to_zero"] | None = Field(
+    billing: Annotated[Literal["reserved", "on_demand", "spot", "scale_to_zero"] | None, RENTED] = Field(
         default=None,
         description=(
             "reserved, on_demand and spot bill every hour the GPUs are held; scale_to_zero bills busy time only. The "
@@ -74,7 +82,7 @@ class SelfHostedPart(MachinesPart):
             "ratio: an output token costs output_input_cost_ratio prompt tokens."
         ),
     )
-    output_input_cost_ratio: Annotated[float, Field(ge=SMALLEST, le=1e6)] | None = Field(
+    output_input_cost_ratio: Annotated[Annotated[float, Field(ge=SMALLEST, le=1e6)] | None, _BY_RATIO] = Field(
         default=None, description="Cost of an output token over that of a fresh input token; for allocation ratio."
     )
 
@@ -95,7 +103,7 @@ def in_part(prefix: str, run: Callable[[], ValueT]) -> ValueT:
         raise
 
 
-def resolved_plan(part: MachinesPart, facts: Facts) -> Plan | None:
+def resolved_plan(part: MachinesPart, facts: Facts, *, prefix: str = "self_hosted.") -> Plan | None:
     """The plan of the part, None when the rate is given instead; a GPU may stand beside a rate for its power.
 
     Raises:
@@ -110,7 +118,7 @@ def resolved_plan(part: MachinesPart, facts: Facts) -> Plan | None:
         raise ResolutionError(
             [Issue(path=(name,), code="required", detail=_("Needed to compute the speed.")) for name in missing]
         )
-    return with_idle_settings(resolve_plan(part, facts), "self_hosted.")
+    return with_idle_settings(resolve_plan(part, facts), prefix)
 
 
 def speed_and_yield(part: MachinesPart, plan: Plan | None) -> tuple[ReplicaSpeed | None, Yield | None, int]:
@@ -313,20 +321,28 @@ def allocation_of(part: SelfHostedPart) -> Allocation:
     return Allocation(part.allocation)
 
 
-def unused_machines(part: SelfHostedPart) -> tuple[str, ...]:
-    """Warnings of what was given and does not change the cost."""
-    rules: list[Unused] = []
+def unused_machines(
+    part: SelfHostedPart, plan: Plan | None, rules: Iterable[Unused] = (), *, prefix: str = "self_hosted."
+) -> tuple[str, ...]:
+    """Warnings of what was given and does not change the cost.
+
+    Args:
+        part: the machines as asked for.
+        plan: their plan, where there is one.
+        rules: what else is not used here, with the reason.
+        prefix: path of the part in the request, with its last point.
+    """
+    found: list[Unused] = list(rules)
     if part.tokens_per_s_output is None:
-        rules += unused_by_money(part.workload)
+        found += unused_by_money(part.workload)
     else:
-        rules += unused_beside_a_rate(() if part.model is None else ("parallelism",))
-        if part.power is None:
-            rules.append(("gpu", _("tokens_per_s_output is given")))
+        found += unused_beside_a_rate(() if part.model is None else ("parallelism",))
+        if part.power is None or part.watts_per_gpu is not None:
+            found.append(("gpu", _("tokens_per_s_output is given")))
         if part.workload is not None and part.workload.output_tokens is None:
-            rules.append(("workload.input_tokens", _("workload.output_tokens is needed with it")))
-    rules += [(name, _("only owned machines (capex) take it")) for name in not_owned(part) if name != "watts_per_gpu"]
-    if part.capex is not None:
-        rules += [(name, _("owned machines have no rent")) for name in ("upfront", "commitment_months", "billing")]
-    if part.allocation != "ratio":
-        rules.append(("output_input_cost_ratio", _("only allocation ratio takes it")))
-    return unused_warnings(part, rules, prefix="self_hosted.")
+            found.append(("workload.input_tokens", _("workload.output_tokens is needed with it")))
+    if part.power is None or part.watts_per_gpu is not None:
+        found.append(("gpu.tdp_w", _("power without watts_per_gpu takes it")))
+    if plan is not None:
+        found += unused_in_plan(plan)
+    return unused_warnings(part, found, prefix=prefix)

@@ -19,7 +19,7 @@ from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.load import DEFAULT_TOKENS
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_notes, memory_warnings
 from estimator.estimates.memory_fit.startup import Startup, startup_of
-from estimator.estimates.unused import unused_by_memory, unused_warnings
+from estimator.estimates.unused import unused_by_memory, unused_in_plan, unused_warnings
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.plan import Plan, Provenance
@@ -183,7 +183,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         steps=steps,
         explain=asked.explain,
         assumptions=list(_assumptions(plan)),
-        warnings=[*memory_warnings(estimate), *idle_settings(plan), *unused_warnings(body, unused_by_memory())],
+        warnings=[*memory_warnings(estimate), *idle_settings(plan), *_unused(body, plan)],
         not_modelled=list(memory_not_modelled(estimate)),
     )
     parts["provenance"].append(_policy_entry(plan, parts["provenance"]))
@@ -199,6 +199,10 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         suggestions=[MemorySuggestion.of(one) for one in estimate.suggestions],
         launch_hint=_launch_hint(estimate),
     )
+
+
+def _unused(body: MemoryFitRequest, plan: Plan) -> tuple[str, ...]:
+    return unused_warnings(body, (*unused_by_memory(body), *unused_in_plan(plan)))
 
 
 def _launch_hint(estimate: MemoryEstimate) -> list[str]:

@@ -1,6 +1,6 @@
 """Settings of an engine that make no difference to a plan: found by leaving each out, not by a list kept by hand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,9 +12,10 @@ from estimator.engine.options import MemoryOverrides
 from estimator.estimates.memory_fit.load import load_of, memory_plan
 from estimator.resolvers.plan import Plan
 
-# What every engine has, whether it binds here or not.
-_GENERAL = {"utilization", "runtime_overhead_bytes", "max_batched_tokens", "max_num_seqs", "kv_cache_tokens_observed"}
-_SPECIAL = tuple(field.name for field in fields(MemoryOverrides) if field.name not in _GENERAL)
+# What every engine has, whether it binds here or not; the roofline makes no passes that a batch could limit.
+GENERAL = {"utilization", "runtime_overhead_bytes", "max_batched_tokens", "max_num_seqs", "kv_cache_tokens_observed"}
+GENERAL_IDEAL = GENERAL - {"max_batched_tokens"}
+_ALL = tuple(field.name for field in fields(MemoryOverrides))
 
 
 def idle_settings(plan: Plan, prefix: str = "") -> Iterator[str]:
@@ -24,13 +25,27 @@ def idle_settings(plan: Plan, prefix: str = "") -> Iterator[str]:
         plan: the resolved plan.
         prefix: place of the plan in the request, with its last point.
     """
-    given = [name for name in _SPECIAL if getattr(plan.memory, name) is not None]
+    yield from idle_warning(f"{prefix}memory.{name}" for name in idle_names(plan, special_settings(plan)))
+
+
+def special_settings(plan: Plan) -> list[str]:
+    """Settings of a plan that only some engines have, as far as they were given."""
+    general = GENERAL_IDEAL if plan.engine.ideal is not None else GENERAL
+    return [name for name in _ALL if name not in general and getattr(plan.memory, name) is not None]
+
+
+def idle_names(plan: Plan, given: Iterable[str]) -> list[str]:
+    """Those of the settings given without which the memory of a plan is the same."""
+    given = list(given)
     if not given:
-        return
+        return []
     own = _seen(plan)
-    idle = [name for name in given if _seen(replace(plan, memory=replace(plan.memory, **{name: None}))) == own]
-    if idle:
-        names = ", ".join(f"{prefix}memory.{name}" for name in idle)
+    return [name for name in given if _seen(replace(plan, memory=replace(plan.memory, **{name: None}))) == own]
+
+
+def idle_warning(paths: Iterable[str]) -> Iterator[str]:
+    """The warning of settings that make no difference; none where there are none."""
+    if names := ", ".join(paths):
         text = _("No difference: %(fields)s; so it is here anyway, or this engine and model have no use of it.")
         yield text % {"fields": names}
 

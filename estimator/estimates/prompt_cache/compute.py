@@ -130,7 +130,9 @@ def _turn_hits(rules: CacheRules, question: CacheQuestion, ttl_s: int) -> list[f
     count, arrivals = len(question.turns), question.arrivals
     if arrivals.kind is ArrivalKind.RECORDED:
         if len(arrivals.times_s) != count:
-            raise MissingFigureError("recorded arrivals of a conversation need one time per turn", field="arrivals")
+            raise MissingFigureError(
+                "recorded arrivals of a conversation need one time for each of its turns", field="arrivals"
+            )
         hits = recorded_hits(arrivals.times_s, ttl_s, refresh_on_hit=rules.refresh_on_hit, shards=question.shards)
         return [rules.hit_quality * hit for hit in hits]
     share = hit_probability(

@@ -12,7 +12,7 @@ from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart
 from estimator.estimates.endpoint import Asked
 from estimator.estimates.memory_fit.idle import with_idle_settings
 from estimator.estimates.prompt_cache.prefix_reuse import PrefixGain, prefix_gain
-from estimator.estimates.unused import Unused, unused_load, unused_warnings
+from estimator.estimates.unused import Unused, unused_by_speed, unused_in_plan, unused_warnings
 from estimator.question.fields import PositiveShare
 from estimator.question.plan import PlanRequest
 from estimator.question.workload import Workload
@@ -63,13 +63,13 @@ def reuse_answer(
     notes = Resolved(
         not_modelled=(_("eviction of the prefix by other traffic: give its share as hit_rate"),),
         assumptions=(_("The engine caches whole blocks of 16 tokens."),),
-        warnings=unused_warnings(part, _unused(part), prefix="self_hosted."),
+        warnings=unused_warnings(part, (*_unused(), *unused_in_plan(plan)), prefix="self_hosted."),
     )
     return _part(gain), [plan, notes], gain.explain() if asked.explain else []
 
 
-def _unused(part: PrefixReusePart) -> Iterator[Unused]:
-    yield from unused_load(part.workload)
+def _unused() -> Iterator[Unused]:
+    yield from unused_by_speed()
     for name in ("input_tokens", "output_tokens"):
         yield f"workload.{name}", _("the lengths are those of the request")
     yield "workload.prefix_cache_hit_rate", _("what is found follows from prefix_tokens and hit_rate")

@@ -48,7 +48,7 @@ def _weight_format(value: str) -> str:
 
 
 # Checked by hand: a second field of the same choices would make the schema name them twice.
-WeightFormat = Annotated[str, Field(max_length=20), AfterValidator(_weight_format)]
+WeightFormat = Annotated[str, Field(max_length=20, examples=["fp8"]), AfterValidator(_weight_format)]
 
 
 class CandidatesPart(RequestBody):
@@ -263,9 +263,7 @@ def _about(
     warnings += [_("Left out: %(what)s") % {"what": text} for text in candidates.left_out]
     warnings += [_("No price of %(gpu)s is known.") % {"gpu": gpu} for gpu, price in prices.items() if price is None]
     warnings += [
-        _("The price of %(gpu)s is not used: it is no candidate.") % {"gpu": gpu}
-        for gpu in body.prices
-        if gpu not in prices
+        _("Not used: prices.%(gpu)s; it is no candidate.") % {"gpu": gpu} for gpu in body.prices if gpu not in prices
     ]
     if plans:
         warnings += idle_settings(plans[0])

@@ -89,12 +89,13 @@ class SettingCache:
         return found
 
 
-def _fold(axes: Axes, place: int) -> Setting | str:
-    model, gpu, engine, precision, parallel, workload = np.unravel_index(place, axes.shape)
+def plan_of(axes: Axes, codes: tuple[Any, ...]) -> Plan:
+    """The plan of the setting and workload at these places of the axes."""
+    model, gpu, engine, precision, parallel, workload = codes
     served, asked = axes.engines[engine], axes.precisions[precision]
     profile = served.profile
     gpus = axes.gpus_ideal if profile.kind == "ideal" else axes.gpus
-    plan = Plan(
+    return Plan(
         model=axes.models[model],
         gpu=gpus[gpu],
         engine=profile,
@@ -107,7 +108,12 @@ def _fold(axes: Axes, place: int) -> Setting | str:
         draft_model=axes.draft_model,
         mtp_layers_loaded=axes.mtp_layers_loaded,
     )
-    assumed = asked.kv_cache is None or served.memory.utilization is None
+
+
+def _fold(axes: Axes, place: int) -> Setting | str:
+    codes = np.unravel_index(place, axes.shape)
+    plan = plan_of(axes, codes)
+    assumed = axes.precisions[codes[3]].kv_cache is None or plan.memory.utilization is None
     try:
         # The same folding as the endpoint's, so that a row equals the answer to its request.
         speed = prepared_key(plan, kv_settings_assumed=assumed)

@@ -1,6 +1,5 @@
 """`estimates/throughput/`: ceiling and expected speed of a replica under a load."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -35,11 +34,12 @@ from estimator.estimates.throughput.parts import (
     ThroughputAnswer,
 )
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
-from estimator.estimates.unused import Unused, unused_load, unused_warnings
+from estimator.estimates.unused import unused_by_speed, unused_in_plan, unused_warnings
 from estimator.figures.reasons import REASONS
 from estimator.figures.speed import METRICS
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
 
 
@@ -66,7 +66,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
             steps=steps,
             explain=asked.explain,
             assumptions=throughput_assumptions(result),
-            warnings=[*throughput_warnings(result), *idle_settings(plan), *unused_warnings(body, _unused(body))],
+            warnings=[*throughput_warnings(result), *idle_settings(plan), *_unused(body, plan)],
             not_modelled=throughput_not_modelled(result),
         ),
         feasible=result.feasible,
@@ -102,9 +102,8 @@ def _launch_hint(result: Throughput) -> list[str]:
     return launch_hint(server)
 
 
-def _unused(body: ThroughputRequest) -> Iterator[Unused]:
-    yield from unused_load(body.workload)
-    yield "power", _("speed does not depend on its price")
+def _unused(body: ThroughputRequest, plan: Plan) -> tuple[str, ...]:
+    return unused_warnings(body, (*unused_by_speed(), *unused_in_plan(plan)))
 
 
 def band_part(triple: Triple) -> Band | None:

@@ -60,7 +60,7 @@ def no_gap_text() -> str:
 
 def no_percentile_text() -> str:
     """What is said where a percentile is asked for and nothing waits at random."""
-    return _("The percentile is not used: only an open loop's requests wait for different times.")
+    return _("Not used: slo.percentile; only an open loop's requests wait for different times.")
 
 
 def targets_met(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, figures: SpeedFigures) -> TargetResult:

@@ -16,10 +16,14 @@ from estimator.estimates.tokens.compute import (
     WordsNeedSpacesError,
     estimate_tokens,
 )
+from estimator.estimates.unused import unused_warnings
+from estimator.question.acting import needs
 from estimator.question.fields import MAX_TOKENS, WHOLE, ModelSlug, RequestBody, Tokens, TokensOrNone
 from estimator.resolvers.facts import FactRow
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance, Resolved
+
+_COUNTED = needs("words", "text", why="only words and a text are counted by a language")
 
 
 class TokensRequest(RequestBody):
@@ -34,7 +38,7 @@ class TokensRequest(RequestBody):
     input_tokens: TokensOrNone | None = Field(
         default=None, description="Tokens of the prompt, where they are known; then only the window is checked."
     )
-    language: Annotated[str, Field(min_length=2, max_length=35)] | None = Field(
+    language: Annotated[Annotated[str, Field(min_length=2, max_length=35)] | None, _COUNTED] = Field(
         default=None,
         description=(
             "BCP 47 tag of the language, such as en, es-MX or zh; when not given ja, zh or th where the text is in "
@@ -193,17 +197,18 @@ def _language(body: TokensRequest) -> str:
 
 
 def _warnings(body: TokensRequest, estimate: TokenEstimate) -> tuple[str, ...]:
-    """A rule by words says nothing of runs that are none: scripts without spaces, codes, numbers."""
+    """A language that counts nothing, and runs that a rule by words says nothing of: codes, numbers, other scripts."""
+    unused = unused_warnings(body)
     if not body.text or estimate.count is None or estimate.count.rule.unit != "words":
-        return ()
+        return unused
     characters = mean_word_characters(body.text)
     if characters <= LONGEST_MEAN_WORD_CHARACTERS:
-        return ()
+        return unused
     text = _(
         "The text has %(characters)d characters between spaces in the mean, which no prose of this language has: its "
         "tokens are more than the rule counts, up to one a character."
     )
-    return (text % {"characters": round(characters)},)
+    return (*unused, text % {"characters": round(characters)})
 
 
 def _check(body: TokensRequest) -> None:

@@ -419,6 +419,6 @@ def test_two_tokens_have_one_gap_and_a_single_decode_step_is_a_time_per_token(as
 def test_a_percentile_of_a_load_in_which_nothing_waits_at_random_is_said_not_to_count(ask):
     slo = {"ttft_s": 1, "percentile": 99}
     closed = ask(**REAL, workload=CLOSED, slo=slo).json()
-    assert any("percentile is not used" in text for text in closed["warnings"])
+    assert any("Not used: slo.percentile" in text for text in closed["warnings"])
     load = {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 200, "requests_per_s": 5}
     assert not any("percentile" in text for text in ask(**REAL, workload=load, slo=slo).json()["warnings"])
