@@ -76,14 +76,18 @@ def changes(question: dict[str, Any], model: type[BaseModel], facts: Any, at: Pa
             yield from _left_out(question, path, info, facts)
         old = part.get(key)
         # An empty part says nothing.
-        values = [value for value in _values(info, old, facts) if value not in (old, {}, [{}]) and _says(info, value)]
+        values = [
+            value
+            for value in _values(info, old, facts)
+            if value not in (old, {}, [{}]) and _says(info, key in part, value)
+        ]
         if values:
             yield Change(path, model, name, question, tuple(values))
 
 
-def _says(info: FieldInfo, value: Any) -> bool:
-    """Whether a value is another than the one that counts when the field is left out."""
-    return info.is_required() or bool(info.get_default(call_default_factory=True) != value)
+def _says(info: FieldInfo, given: bool, value: Any) -> bool:
+    """Whether a value is another than the one that counts now: that of the default where the field is left out."""
+    return given or info.is_required() or bool(info.get_default(call_default_factory=True) != value)
 
 
 def _below(question: dict[str, Any], path: Path, value: Any, info: FieldInfo, facts: Any) -> Iterator[Change]:

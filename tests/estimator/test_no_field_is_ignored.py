@@ -147,6 +147,12 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "engine's cache": (
         "prompt-cache", PROMPT | {"self_hosted": PLAN | {"workload": LOADS["closed_loop"]}}
     ),
+    **{
+        f"verdict of {mode}": (
+            "verdict", HELD | PLAN | {"workload": LENGTHS | LOADS[mode] | {"mode": mode}, "slo": SLO, "changes": False}
+        )
+        for mode in ("closed_loop", "open_loop", "offline")
+    },
     "sizing by concurrency": ("sizing", SIZING | {"demand": {"concurrency": 5000}}),
     "sizing by users": ("sizing", SIZING | {"demand": {"users": 5000, "think_time_s": 5}}),
     "sizing by rate": ("sizing", SIZING | {"demand": {"requests_per_s_peak": 90}, "budget": {"gpus": 100}}),

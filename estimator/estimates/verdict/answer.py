@@ -1,5 +1,6 @@
 """`estimates/verdict/`: one verdict on a plan: does it fit, is it fast enough, what does it cost, what would help."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from estimator.engine.explain import Step
+from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import Band
 from estimator.estimates.cost.answer import hosted_bill
 from estimator.estimates.cost.self_hosted_part import SelfHostedPart
@@ -31,6 +33,7 @@ from estimator.estimates.throughput.compute import Throughput, estimate_throughp
 from estimator.estimates.throughput.explain import steps_of
 from estimator.estimates.throughput.figures import figures_at
 from estimator.estimates.throughput.setting import rows_of, workload_of
+from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
 from estimator.estimates.verdict.changes import Change, changes, nearest
 from estimator.estimates.verdict.judge import Judged, State, judge
 from estimator.estimates.verdict.parts import (
@@ -45,6 +48,7 @@ from estimator.estimates.verdict.sentences import advice_of, binds_of, figures_o
 from estimator.question.fields import Currency, Money, OfferSlug
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
 
 CURVE_POINTS = 24
@@ -78,7 +82,7 @@ def answer_verdict(body: VerdictRequest, asked: Asked) -> VerdictAnswer:
     # The targets were searched by the judge.
     speed = estimate_throughput(replace(plan, slo=None))
     return VerdictAnswer(
-        **_surroundings(judged, memory, speed, asked),
+        **_surroundings(judged, memory, speed, asked, unused_warnings(body, _unused(body, plan))),
         verdict=_words(judged, found),
         max_concurrency_within_slo=_users(judged.users),
         max_requests_per_s_within_slo=_rates(judged),
@@ -106,7 +110,25 @@ def _price(body: VerdictRequest) -> SelfHostedPart:
     )
 
 
-def _surroundings(judged: Judged, memory: MemoryEstimate, speed: Throughput, asked: Asked) -> dict[str, Any]:
+def _unused(body: VerdictRequest, plan: Plan) -> Iterator[Unused]:
+    """What changes no word and no figure of a verdict."""
+    yield from unused_in_plan(plan)
+    yield "workload.batch_sizes", _("the verdict is that of one load")
+    yield "speculative", _("the speed is that without speculation")
+    yield "slo.band_side", _("the verdict tells the middle and the slow end of the band")
+    for path in ("power", "gpu.tdp_w"):
+        yield path, _("the bill is that of the GPU hours")
+    mode = body.workload.mode if body.workload is not None else None
+    if mode is not WorkloadMode.OPEN_LOOP:
+        yield "slo.percentile", _("only an open loop's requests wait for different times")
+    if mode is WorkloadMode.OFFLINE:
+        for path in ("slo.ttft_s", "slo.e2e_s"):
+            yield path, _("offline all requests are there at once: no time to the first token is given")
+
+
+def _surroundings(
+    judged: Judged, memory: MemoryEstimate, speed: Throughput, asked: Asked, unused: tuple[str, ...]
+) -> dict[str, Any]:
     """What every answer holds beside its figures: the texts of memory, speed and cost, each once."""
     plan, bill = judged.plan, judged.bill
     priced = merged([] if bill is None else [bill.origin, bill.notes])
@@ -121,7 +143,7 @@ def _surroundings(judged: Judged, memory: MemoryEstimate, speed: Throughput, ask
         steps=steps,
         explain=asked.explain,
         assumptions=[*throughput_assumptions(speed), *priced.assumptions],
-        warnings=list(dict.fromkeys(warnings)),
+        warnings=list(dict.fromkeys([*warnings, *unused])),
         not_modelled=list(dict.fromkeys(left_out)),
     )
     parts["provenance"] = [*parts["provenance"], *priced.provenance]

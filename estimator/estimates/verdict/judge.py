@@ -161,7 +161,7 @@ def _bill(plan: Plan, price: SelfHostedPart, facts: Facts) -> Bill | None:
         cost = cost_of_nothing(paid, reason, allocation=Allocation.ALL_TO_OUTPUT)
     else:
         cost = self_hosted_cost(paid, made, tokens_per_s_band=band_of(speed, made))
-    return Bill(cost=cost, speed=speed, origin=origin, notes=hosted_notes(price, paid, planned=True))
+    return Bill(cost=cost, speed=speed, origin=origin, notes=hosted_notes(price, paid, plan))
 
 
 def month_of(judged: Judged) -> Decimal | None:
