@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.utils.translation import gettext as _
 from pydantic import Field
@@ -17,6 +17,7 @@ from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memo
 from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.load import DEFAULT_TOKENS
+from estimator.estimates.memory_fit.log_part import StartupLogPart, log_warnings, startup_log_part
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_notes, memory_warnings
 from estimator.estimates.memory_fit.startup import Startup, startup_of
 from estimator.estimates.unused import unused_by_memory, unused_in_plan, unused_warnings
@@ -28,6 +29,12 @@ from estimator.resolvers.resolve import resolve_plan
 
 class MemoryFitRequest(PlanRequest):
     """A replica and its load; without a workload, one conversation of 4,096 tokens."""
+
+    startup_log: Annotated[str, Field(min_length=1, max_length=200_000)] | None = Field(
+        default=None,
+        description="What the server printed at start, as text (vLLM, SGLang, llama.cpp, TensorRT-LLM): each figure is "
+        "compared with this estimate. At most 200,000 characters: the part before it serves is enough.",
+    )
 
 
 class MemoryLedger(ResponsePart):
@@ -170,6 +177,9 @@ class MemoryFitAnswer(PlanAnswer):
     launch_hint: list[str] = Field(
         description="Flags of the engine for this plan; empty where it has none or nothing fits."
     )
+    startup_log: StartupLogPart | None = Field(
+        description="The log that was pasted beside this estimate, line by line; null where none was."
+    )
 
 
 def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
@@ -178,12 +188,18 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
     estimate = estimate_memory(plan, gpus=gpu_choices(plan, asked.facts))
     fit = estimate.fit
     steps = estimate.explain() if asked.explain else []
+    log = startup_log_part(body.startup_log, estimate) if body.startup_log is not None else None
     parts = plan_parts(
         plan,
         steps=steps,
         explain=asked.explain,
         assumptions=list(_assumptions(plan)),
-        warnings=[*memory_warnings(estimate), *idle_settings(plan), *_unused(body, plan)],
+        warnings=[
+            *memory_warnings(estimate),
+            *log_warnings(log, estimate),
+            *idle_settings(plan),
+            *_unused(body, plan),
+        ],
         not_modelled=list(memory_not_modelled(estimate)),
     )
     parts["provenance"].append(_policy_entry(plan, parts["provenance"]))
@@ -198,6 +214,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         parameters=plan.kept.of("parameters", lambda: ParameterCounts.model_validate(estimate.parameters)),
         suggestions=[MemorySuggestion.of(one) for one in estimate.suggestions],
         launch_hint=_launch_hint(estimate),
+        startup_log=log,
     )
 
 
