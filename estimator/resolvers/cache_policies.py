@@ -39,15 +39,20 @@ def resolve_policy(price: ResolvedPrice, policy: str | CacheRules | None, ttl_s:
     facts = _policy_facts(price, policy)
     if facts is None:
         return _unstated(price)
-    rules = _rules(facts, price.prices)
-    if ttl_s is not None and ttl_s not in rules.ttls_s and not rules.ttl_settable:
+    found = price.kept.of(("policy", facts["slug"]), lambda: _of_facts(facts, price.prices))
+    rules = found.rules
+    if rules is not None and ttl_s is not None and ttl_s not in rules.ttls_s and not rules.ttl_settable:
         offered = ", ".join(str(ttl) for ttl in rules.ttls_s)
         raise InvalidInputError(
             _("%(policy)s offers times to live of %(offered)s s.") % {"policy": facts["name"], "offered": offered},
             field="ttl_s",
         )
+    return found
+
+
+def _of_facts(facts: FactRow, prices: InForce) -> ResolvedPolicy:
     return ResolvedPolicy(
-        rules=rules,
+        rules=_rules(facts, prices),
         slug=facts["slug"],
         best_effort=facts["best_effort"],
         assumptions=_policy_assumptions(facts),

@@ -28,6 +28,7 @@ from estimator.engine.cost.price_rules import (
     with_rules,
 )
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.recent import Recent
 from estimator.resolvers.facts import FactRow, Facts
 
 _KEPT = 256
@@ -40,6 +41,8 @@ class InlinePrice:
     currency: str
     meters: Mapping[str, Decimal]
     tiers: tuple[InlineTier, ...] = ()
+    # What was made of them, such as the prices in force over a channel.
+    kept: Recent = field(default_factory=Recent, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,8 @@ class Chosen:
 
     prices: InForce
     place: PriceRule | None
+    # What was made of them, such as their provenance; kept as long as they are.
+    kept: Recent = field(default_factory=Recent, repr=False, compare=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -77,7 +82,9 @@ class PriceBook:
         Raises:
             InvalidInputError: A channel or place nobody sells then; names those that are sold.
         """
-        key = (choice.moment, choice.channel, choice.endpoint_class, choice.search_context, choice.discount)
+        # The discount as it was written: 0.1 and 0.10 are one number, but are said in other words.
+        discount = str(choice.discount)
+        key = (choice.moment, choice.channel, choice.endpoint_class, choice.search_context, discount)
         found = self._kept.get(key)
         if found is None:
             found = self._choose(choice)

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 from estimator.engine.cost.price_list import STANDARD, InForce, inline_prices
 from estimator.engine.cost.price_rules import PriceRule, RuleKind, multiplied
 from estimator.engine.errors import MissingFigureError
+from estimator.engine.recent import Recent
 from estimator.resolvers.facts import FactRow, Facts
 from estimator.resolvers.plan import Provenance, Resolved
-from estimator.resolvers.price_book import InlinePrice, PriceBook, PriceChoice, day_of, price_book
+from estimator.resolvers.price_book import Chosen, InlinePrice, PriceBook, PriceChoice, day_of, price_book
 
 _CONFIDENCE = {"documented": "high", "assumption": "low"}
 _PLACES_NAMED = 3
@@ -30,6 +31,8 @@ class ResolvedPrice(Resolved):
     day: datetime.date | None = None
     context_window_tokens: int | None = None
     max_input_tokens: int | None = None
+    # What was made of prices of the catalog for one choice; never shared between choices.
+    kept: Recent = field(default_factory=Recent, repr=False, compare=False)
 
 
 def resolve_price(choice: PriceChoice, facts: Facts) -> ResolvedPrice:
@@ -41,16 +44,23 @@ def resolve_price(choice: PriceChoice, facts: Facts) -> ResolvedPrice:
     """
     if isinstance(choice.price, InlinePrice):
         stated = choice.price
-        prices = inline_prices(
-            currency=stated.currency, meters=stated.meters, tiers=stated.tiers, channel=choice.channel
-        )
-        assumptions: tuple[str, ...] = ()
-        if choice.channel != STANDARD or choice.endpoint_class:
-            assumptions = (_("The stated prices are taken to be those of the channel and endpoint class asked for."),)
-        prices = multiplied(prices, 1 - choice.discount, tokens_only=False)
-        return ResolvedPrice(prices=prices, assumptions=(*assumptions, *_discounted(choice)))
+        key = (choice.channel, choice.endpoint_class, str(choice.discount))
+        return stated.kept.of(key, lambda: _of_stated(stated, choice))
     book = price_book(facts, choice.price)
     chosen = book.in_force(choice)
+    return chosen.kept.of("price", lambda: _of_book(book, chosen, choice))
+
+
+def _of_stated(stated: InlinePrice, choice: PriceChoice) -> ResolvedPrice:
+    prices = inline_prices(currency=stated.currency, meters=stated.meters, tiers=stated.tiers, channel=choice.channel)
+    assumptions: tuple[str, ...] = ()
+    if choice.channel != STANDARD or choice.endpoint_class:
+        assumptions = (_("The stated prices are taken to be those of the channel and endpoint class asked for."),)
+    prices = multiplied(prices, 1 - choice.discount, tokens_only=False)
+    return ResolvedPrice(prices=prices, assumptions=(*assumptions, *_discounted(choice)))
+
+
+def _of_book(book: PriceBook, chosen: Chosen, choice: PriceChoice) -> ResolvedPrice:
     prices, life = chosen.prices, book.facts.get("life") or {}
     if not any(prices.tiers.values()):
         raise MissingFigureError(
@@ -68,6 +78,7 @@ def resolve_price(choice: PriceChoice, facts: Facts) -> ResolvedPrice:
         max_input_tokens=life.get("max_input_tokens"),
         assumptions=(*_dearer_places(book, choice), *_discounted(choice)),
         provenance=() if chosen.place is None else (_place_entry(chosen.place, book.facts),),
+        kept=chosen.kept,
     )
 
 
@@ -134,7 +145,12 @@ def price_provenance(resolved: ResolvedPrice, facts: Facts, references: Mapping[
     if resolved.slug is None:
         stated = Provenance(what="api.price", value=None, unit=resolved.prices.currency, source="request")
         return Resolved(provenance=(stated,))
-    row_of = facts.row("price", resolved.slug)
+    key = ("provenance", timezone.now().date(), *references.items())
+    return resolved.kept.of(key, lambda: _provenance_of_rows(resolved, facts, references))
+
+
+def _provenance_of_rows(resolved: ResolvedPrice, facts: Facts, references: Mapping[str, str]) -> Resolved:
+    row_of = facts.row("price", resolved.slug or "")
     by_id = {str(row["id"]): row for row in (*row_of["rows"], *row_of["rules"])}
     entries, warnings = [], list(_undated([by_id[reference] for reference in references], resolved.day))
     for reference, name in references.items():

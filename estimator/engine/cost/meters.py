@@ -224,14 +224,19 @@ def to_disjoint(counts: Mapping[str, Decimal]) -> dict[str, Decimal]:
     return {name: leaves[name] for name in counts}
 
 
-def inclusion_order(names: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
+def inclusion_order(names: Iterable[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Meters from the narrowest to the widest, each with those of them that lie inside it."""
+    return _inclusion_order(tuple(names))
+
+
+@lru_cache(maxsize=1024)
+def _inclusion_order(names: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     meters = {name: meter(name) for name in names}
     order = sorted(meters, key=lambda item: (-len(meters[item].facets), _depth(item), item))
-    return [
+    return tuple(
         (name, tuple(other for other in order[:place] if _includes(meters[name], meters[other])))
         for place, name in enumerate(order)
-    ]
+    )
 
 
 def _depth(name: str) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from functools import lru_cache
 
 from estimator.engine.cost import money
 from estimator.engine.cost.meters import meter, write_meter
@@ -72,7 +73,13 @@ class CachePrices:
 
 
 def _per_token(row: PriceRow) -> Decimal:
-    return money.priced(Decimal(1), row.amount, row.unit_size)
+    return _for_one(row.amount, row.unit_size)
+
+
+@lru_cache(maxsize=4096)
+def _for_one(amount: Decimal, unit_size: int) -> Decimal:
+    """The price of one base unit; without trailing zeros, so that equal amounts may share it."""
+    return money.priced(Decimal(1), amount, unit_size)
 
 
 def cache_prices(

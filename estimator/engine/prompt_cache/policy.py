@@ -115,7 +115,7 @@ def poisson_hit_probability(rate_per_s: Any, ttl_s: Any, *, refresh_on_hit: bool
     >>> float(poisson_hit_probability(1 / 300, 300, refresh_on_hit=False))
     0.5
     """
-    load = np.asarray(rate_per_s, dtype=np.float64) * np.asarray(ttl_s, dtype=np.float64) / np.asarray(shards)
+    load = rate_per_s * ttl_s / shards
     return np.asarray(-np.expm1(-load) if refresh_on_hit else load / (1 + load))
 
 

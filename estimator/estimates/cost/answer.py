@@ -255,35 +255,37 @@ def _beyond_window(price: ResolvedPrice, bill: Bill) -> tuple[str, ...]:
 
 
 def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
-    """The bill in the answer's form."""
+    """The bill in the answer's form, checked at once."""
     cost = bill.cost
-    return ApiBill(
-        price=bill.price.slug,
-        currency=cost.currency,
-        channel=cost.channel,
-        on=moment,
-        tier=cost.tier.label,
-        prompt_tokens_per_request=json_quantity(cost.prompt_tokens_per_request),
-        requests=part.requests,
-        lines=[
-            CostLine(
-                meter=line.meter,
-                quantity=json_quantity(line.quantity),
-                free_quantity=json_quantity(line.free_quantity),
-                unit=line.unit,
-                unit_price=line.unit_price,
-                amount=line.amount,
-                tier=line.tier,
-                channel=line.channel,
-                billed_as=line.billed_as,
-                reason=line.reason,
-            )
-            for line in cost.lines
-        ],
-        total=cost.total,
-        priced_total=cost.priced_total,
-        reason=cost.reason,
-        lines_csv=bill.as_csv(),
+    return ApiBill.model_validate(
+        {
+            "price": bill.price.slug,
+            "currency": cost.currency,
+            "channel": cost.channel,
+            "on": moment,
+            "tier": cost.tier.label,
+            "prompt_tokens_per_request": json_quantity(cost.prompt_tokens_per_request),
+            "requests": part.requests,
+            "lines": [
+                {
+                    "meter": line.meter,
+                    "quantity": json_quantity(line.quantity),
+                    "free_quantity": json_quantity(line.free_quantity),
+                    "unit": line.unit,
+                    "unit_price": line.unit_price,
+                    "amount": line.amount,
+                    "tier": line.tier,
+                    "channel": line.channel,
+                    "billed_as": line.billed_as,
+                    "reason": line.reason,
+                }
+                for line in cost.lines
+            ],
+            "total": cost.total,
+            "priced_total": cost.priced_total,
+            "reason": cost.reason,
+            "lines_csv": bill.as_csv(),
+        }
     )
 
 

@@ -15,6 +15,7 @@ from estimator.engine.cost.api import UsageConvention
 from estimator.engine.cost.meters import meter
 from estimator.engine.cost.price_list import STANDARD, InlineTier
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.recent import Recent
 from estimator.estimates.cost.usage_part import USAGE_KEYS, Counted, UsageField, counted
 from estimator.question.fields import MAX_TOKENS, WHOLE, Currency, Money, PriceSlug, RequestBody, by_key, tag
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -35,6 +36,9 @@ Meters = Annotated[
         examples=[{"input": "3", "output": "15", "cache_read": "0.30", "cache_write_5m": "3.75"}],
     ),
 ]
+
+
+_STATED = Recent(256)
 
 
 class PriceTierPart(RequestBody):
@@ -59,11 +63,15 @@ class InlinePricePart(RequestBody):
     )
 
     def inline(self) -> InlinePrice:
-        """The prices as the resolver takes them.
+        """The prices as the resolver takes them; lists stated last are kept, for one list is asked of many usages.
 
         Raises:
             ResolutionError: A meter that does not exist.
         """
+        tiers = ((tier.above_tokens, tier.operator, *tier.meters.items()) for tier in self.tiers)
+        return _STATED.of((self.currency, *self.meters.items(), *tiers), self._inline)
+
+    def _inline(self) -> InlinePrice:
         tables: list[tuple[tuple[str | int, ...], dict[str, str]]] = [(("price", "meters"), self.meters)]
         tables += [(("price", "tiers", place, "meters"), tier.meters) for place, tier in enumerate(self.tiers)]
         issues = [issue for path, meters in tables for issue in _unknown_meters(path, meters)]

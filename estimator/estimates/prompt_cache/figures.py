@@ -3,14 +3,17 @@
 from django.utils.translation import gettext as _
 
 from estimator.engine.cost import money
+from estimator.engine.prompt_cache.advice import Advice
 from estimator.engine.prompt_cache.conversation import Conversation
 from estimator.engine.prompt_cache.marks import MarkedPart, MarkedSaving
 from estimator.engine.prompt_cache.pays_from import NOTHING_CACHED, SEVERAL_LIVES, BreakEven
 from estimator.engine.prompt_cache.saving import Saving
 from estimator.estimates.prompt_cache.compute import CacheAnswer, CacheQuestion, per_hour
-from estimator.estimates.prompt_cache.parts import CacheAdvice, CacheBreakEven, CacheByTtl, CacheMark, CacheTurn
+from estimator.estimates.prompt_cache.parts import CacheMark, CacheTurn
 
 NO_POLICY = "no_policy_known"
+Part = dict[str, object]
+"""A part of the answer by field; the whole answer is checked at once, which costs less than part by part."""
 
 
 def cache_figures(question: CacheQuestion, found: CacheAnswer, policy: str | None) -> dict[str, object]:
@@ -18,7 +21,7 @@ def cache_figures(question: CacheQuestion, found: CacheAnswer, policy: str | Non
     figures = _of_request(question, found) | {
         "policy": policy,
         "by_ttl": _by_ttl(found),
-        "advice": CacheAdvice.of(found.advice),
+        "advice": _advice(found.advice),
         "suggestions": _suggestions(question, found),
         "reordering_worth": found.estimate.reordering_worth,
         "turns": [],
@@ -43,7 +46,7 @@ def unknown_figures(question: CacheQuestion, found: CacheAnswer) -> dict[str, ob
         cache_figures(question, found, None)
         | dict.fromkeys(_NOT_KNOWN)
         | {
-            "break_even": CacheBreakEven.of(BreakEven(reason=NO_POLICY)),
+            "break_even": BreakEven(reason=NO_POLICY),
             "by_ttl": [],
             "turns": [],
             "marks": [],
@@ -93,7 +96,7 @@ def _of_marks(question: CacheQuestion, found: MarkedSaving) -> dict[str, object]
         "cached_tokens": found.cached_tokens,
         "hit_probability": found.parts[-1].hit_probability if found.parts else 0.0,
         "saving_per_hour": per_hour(found.saving, question.arrivals),
-        "break_even": CacheBreakEven.of(SEVERAL_LIVES if found.parts else NOTHING_CACHED),
+        "break_even": SEVERAL_LIVES if found.parts else NOTHING_CACHED,
         "reasons": reasons if found.parts else ["below_minimum"],
         "marks": [_mark(part) for part in found.parts],
         **_costs(found),
@@ -124,32 +127,40 @@ def _conversation_reasons(found: CacheAnswer, talk: Conversation) -> list[str]:
     return ["below_minimum"] if talk.saving == 0 and not any(turn.cached_tokens for turn in talk.turns) else []
 
 
-def _by_ttl(found: CacheAnswer) -> list[CacheByTtl]:
+def _by_ttl(found: CacheAnswer) -> list[Part]:
     talks = dict(found.conversations)
     return [_row(item, talks.get(item.ttl_s or 0), of_talk=bool(talks)) for item in found.estimate.by_ttl]
 
 
-def _row(item: Saving, talk: Conversation | None, *, of_talk: bool) -> CacheByTtl:
+def _row(item: Saving, talk: Conversation | None, *, of_talk: bool) -> Part:
     """One life; where conversations are asked for, null for one that has none."""
     costs: Saving | Conversation = talk or item
     known = talk is not None or not of_talk
-    return CacheByTtl(
-        ttl_s=item.ttl_s or 0,
-        kept_alive=item.kept_alive,
-        hit_probability=talk.turns[-1].hit_probability if talk else item.hit_probability,
-        cost_with=costs.cost_with if known else None,
-        saving=costs.saving if known else None,
-        saving_fraction=costs.saving_fraction if known else None,
-        break_even=_break_even(item, talk),
-        write_billed_as=item.prices.write_billed_as,
-        reason=item.reason if known else f"unpriced-meter: {item.prices.write_meter}",
-    )
+    return {
+        "ttl_s": item.ttl_s or 0,
+        "kept_alive": item.kept_alive,
+        "hit_probability": talk.turns[-1].hit_probability if talk else item.hit_probability,
+        "cost_with": costs.cost_with if known else None,
+        "saving": costs.saving if known else None,
+        "saving_fraction": costs.saving_fraction if known else None,
+        "break_even": _break_even(item, talk),
+        "write_billed_as": item.prices.write_billed_as,
+        "reason": item.reason if known else f"unpriced-meter: {item.prices.write_meter}",
+    }
 
 
-def _break_even(item: Saving, talk: Conversation | None) -> CacheBreakEven:
+def _advice(found: Advice) -> Part:
+    options = [
+        {"use": option.use.value, "ttl_s": option.ttl_s, "cost": option.cost, "reason": option.reason}
+        for option in found.options
+    ]
+    return {"use": found.best.use.value, "ttl_s": found.best.ttl_s, "options": options}
+
+
+def _break_even(item: Saving, talk: Conversation | None) -> BreakEven:
     """Where it starts to pay; nowhere when the cache takes nothing of the prompt as it stands."""
     taken = any(turn.cached_tokens for turn in talk.turns) if talk else item.cached_tokens
-    return CacheBreakEven.of(item.break_even if taken else NOTHING_CACHED)
+    return item.break_even if taken else NOTHING_CACHED
 
 
 def _suggestions(question: CacheQuestion, found: CacheAnswer) -> list[str]:

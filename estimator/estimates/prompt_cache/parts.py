@@ -4,9 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from estimator.engine.prompt_cache.advice import Advice, CacheOption
 from estimator.engine.prompt_cache.conversation import TurnCost
-from estimator.engine.prompt_cache.pays_from import BreakEven
 from estimator.estimates.answers import Amount, ResponsePart, part_of
 from estimator.estimates.echo import PartlyPlannedAnswer
 from estimator.estimates.prompt_cache.prefix_part import PrefixReuse
@@ -22,17 +20,6 @@ class CacheBreakEven(ResponsePart):
     reads_per_write: float | None = Field(description="Reads that pay for one write; null with a reason.")
     reads_per_write_whole: int | None = Field(description="The same in whole reads, count.")
     reason: str | None = Field(description="Why a figure is null.")
-
-    @classmethod
-    def of(cls, found: BreakEven) -> "CacheBreakEven":
-        """The answer's form."""
-        return cls(
-            requests_per_hour=found.requests_per_hour,
-            hit_rate=found.hit_rate,
-            reads_per_write=found.reads_per_write,
-            reads_per_write_whole=found.reads_per_write_whole,
-            reason=found.reason,
-        )
 
 
 class CacheByTtl(ResponsePart):
@@ -64,11 +51,6 @@ class CacheOptionAnswer(ResponsePart):
     cost: Amount | None = Field(description="Cost of a request, or of the conversation; null with a reason.")
     reason: str | None = Field(description="Why there is no cost.")
 
-    @classmethod
-    def of(cls, option: CacheOption) -> "CacheOptionAnswer":
-        """The answer's form."""
-        return cls(use=option.use.value, ttl_s=option.ttl_s, cost=option.cost, reason=option.reason)
-
 
 class CacheAdvice(ResponsePart):
     """The cheapest way, and every way compared."""
@@ -76,12 +58,6 @@ class CacheAdvice(ResponsePart):
     use: Literal["none", "lifetime", "lapsing", "kept_alive"] = Field(description="The cheapest way; see options.")
     ttl_s: int | None = Field(description="Its time to live, seconds.")
     options: list[CacheOptionAnswer] = Field(description="Every way; one without a known cost is never the cheapest.")
-
-    @classmethod
-    def of(cls, found: Advice) -> "CacheAdvice":
-        """The answer's form."""
-        options = [CacheOptionAnswer.of(option) for option in found.options]
-        return cls(use=found.best.use.value, ttl_s=found.best.ttl_s, options=options)
 
 
 CacheTurn: Any = part_of(
