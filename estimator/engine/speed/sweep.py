@@ -21,7 +21,7 @@ from estimator.engine.serving.open_loop import ideal_pace, serving_pace
 from estimator.engine.serving.steady_state import Load, context_tokens, micro_batch, prefix_tokens
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
-from estimator.engine.speed.columns import FLOAT_COLUMNS
+from estimator.engine.speed.columns import CAPACITY_COLUMNS, FLOAT_COLUMNS
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
 from estimator.engine.speed.figures import Columns, binding_columns, bounds_of, closed_columns
 from estimator.engine.speed.open_figures import open_columns
@@ -53,17 +53,24 @@ class Rows:
     burstiness_cv: Any = 1.0
 
     def __len__(self) -> int:
-        return max(np.size(getattr(self, name)) for name in self.__slots__)
+        return max((value.size for value in self._values().values() if isinstance(value, np.ndarray)), default=1)
 
     def part(self, index: Any) -> "Rows":
         """The rows at an index or slice; scalars stay."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return Rows(**{name: value[index] if np.ndim(value) else value for name, value in values.items()})
+        return Rows(**{name: value[index] if _is_column(value) else value for name, value in self._values().items()})
 
     def shaped(self, shape: tuple[int, ...]) -> "Rows":
         """The rows as an array of this shape; scalars stay."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return Rows(**{name: value.reshape(shape) if np.ndim(value) else value for name, value in values.items()})
+        return Rows(
+            **{name: value.reshape(shape) if _is_column(value) else value for name, value in self._values().items()}
+        )
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,12 +117,25 @@ class Sweep:
         out["saturated"] = np.zeros(count, dtype=bool)
         out["binding_term"] = np.zeros(count, dtype=np.int8)
         out["reason"] = np.zeros(count, dtype=np.int8)
+        self._fill(rows, out)
+        return out
+
+    def places(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
+        """The `CAPACITY_COLUMNS` of all rows, without the speed that `evaluate` says beside them."""
+        out: dict[str, npt.NDArray[Any]] = {name: np.empty(len(rows)) for name in CAPACITY_COLUMNS}
+        self._fill(rows, out)
+        return out
+
+    def _fill(self, rows: Rows, out: dict[str, npt.NDArray[Any]]) -> None:
+        count = len(rows)
+        if count <= CHUNK_ROWS:
+            self._chunk(rows, out)
+            return
         start = 0
         while start < count:
             window = slice(start, _chunk_end(rows, start, count))
             self._chunk(rows.part(window), {name: column[window] for name, column in out.items()})
             start = window.stop
-        return out
 
     def chunks(self, rows: Rows, size: int = CHUNK_ROWS) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """The same columns, `size` rows at a time, so that a caller never holds more."""
@@ -147,15 +167,23 @@ class Sweep:
         # One key alone, as of a single estimate: its arrays of one entry broadcast as they are.
         alone = len(place) == 1 and np.count_nonzero(self._kind_of_key == combined // len(MODES)) == 1
         gathered = stacked if alone else take(stacked, place[:, None] if len(shape) > 1 else place)
+        shaped = rows.shaped(shape)
         with np.errstate(all="ignore"):
-            columns = _columns(gathered, _load(rows.shaped(shape), mode), rows.shaped(shape), kind, mode)
-        if mode is not WorkloadMode.DECODE_STEP:
-            columns = without_gaps(columns, rows.shaped(shape).output_tokens)
-        for name in (*FLOAT_COLUMNS, "saturated", "binding_term", "reason"):
+            load = _load(shaped, mode)
+            limits = _limits(gathered, load, shaped, kind)
+            columns = _held(limits)
+            if "reason" in out:
+                columns = _columns(gathered, load, shaped, limits, kind, mode) | columns
+                if mode is not WorkloadMode.DECODE_STEP:
+                    columns = without_gaps(columns, shaped.output_tokens)
+        for name, column in out.items():
             value = columns.get(name, np.nan)
-            if len(shape) > 1 and np.ndim(value):
-                value = np.broadcast_to(value, shape).reshape(count)
-            out[name][where] = value
+            if len(shape) == 1:
+                column[where] = value
+            elif isinstance(where, slice):
+                column[where].reshape(shape)[...] = value
+            else:
+                column[where] = np.broadcast_to(value, shape).reshape(count)
 
 
 def _chunk_end(rows: Rows, start: int, count: int) -> int:
@@ -225,16 +253,25 @@ def _load(rows: Rows, mode: WorkloadMode) -> Load:
     )
 
 
-def _columns(keys: _Stack, load: Load, rows: Rows, kind: str, mode: WorkloadMode) -> Columns:
-    settings = keys.settings
+def _limits(keys: _Stack, load: Load, rows: Rows, kind: str) -> Capacity:
     limits = _capacity(keys, load, rows)
     if kind == "ideal":
         limits = replace(limits, cache_sequences=np.floor(limits.cache_sequences + 1e-9))
+    return limits
+
+
+def _held(limits: Capacity) -> Columns:
+    """The capacity columns."""
+    places = np.floor(limits.running_sequences + 1e-9)
+    return {"max_sequences": places, "full_length_sequences": limits.full_length_sequences}
+
+
+def _columns(keys: _Stack, load: Load, rows: Rows, limits: Capacity, kind: str, mode: WorkloadMode) -> Columns:
+    settings = keys.settings
     places = limits.running_sequences
-    held = {"max_sequences": np.floor(places + 1e-9), "full_length_sequences": limits.full_length_sequences}
     if mode is WorkloadMode.OPEN_LOOP and kind in ("serving", "ideal"):
-        return _open(keys, load, rows, places, kind) | held
-    columns = _closed(keys, load, limits, kind, mode) | held
+        return _open(keys, load, rows, places, kind)
+    columns = _closed(keys, load, limits, kind, mode)
     cache_binds = limits.cache_sequences < limits.engine_sequences
     _name_limit(columns, cache_binds)
     return withhold(columns, places, (settings.kv_settings_assumed > 0.0) & cache_binds, kind, load, mode)

@@ -120,7 +120,7 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
     prices = _prices(body, asked)
     base = _base(body)
     candidates = resolve_candidates(base, asked.facts, _wanted(body), prices)
-    sized = [size(candidate, demand, slo, body.gpus_per_node) for candidate in candidates.found]
+    sized = size(candidates.found, demand, slo, body.gpus_per_node)
     order = ranked(sized, Objective(body.objective))
     order = [o for o in order if budget.allows(o)] + [o for o in order if not budget.allows(o)]
     feasible = bool(order) and budget.allows(order[0])

@@ -1,5 +1,6 @@
 """Replicas and GPUs for a demand within targets and budget, for each candidate."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 
@@ -7,9 +8,10 @@ from estimator.engine.cost import money
 from estimator.engine.cost.self_hosted import HOURS_PER_MONTH
 from estimator.engine.errors import EngineError
 from estimator.engine.sizing import Capacity, Fleet, Objective, fleet, replicas_for
+from estimator.engine.speed.prepared import PreparedKey
 from estimator.estimates.sizing.question import Demand
-from estimator.estimates.throughput.capacity import ReplicaCapacity, replica_capacity
-from estimator.estimates.throughput.setting import prepared_key, workload_of
+from estimator.estimates.throughput.capacity import ReplicaCapacity, replica_capacities
+from estimator.estimates.throughput.setting import setting_of, workload_of
 from estimator.question.workload import Targets
 from estimator.resolvers.candidates import Candidate
 from estimator.resolvers.gpu_prices import GpuPrice
@@ -45,20 +47,35 @@ class Option:
     reason: str | None
 
 
-def size(candidate: Candidate, demand: Demand, slo: Targets, gpus_per_node: int) -> Option:
-    """Size one candidate; a plan the engine cannot evaluate is an option that serves nothing, with its reason."""
-    plan = candidate.plan
-    try:
-        prepared = prepared_key(plan)
-    except EngineError as error:
-        return _rejected(candidate, f"not_supported: {error}", basis="assumption")
-    basis = str(prepared.basis)
-    if plan.parallelism.tp > gpus_per_node:
-        return _rejected(candidate, CROSSES_NODE, basis=basis)
-    replica = replica_capacity(prepared, workload_of(plan), demand.load, slo)
+def size(candidates: Sequence[Candidate], demand: Demand, slo: Targets, gpus_per_node: int) -> list[Option]:
+    """Size candidates of one workload, all in one search.
+
+    A plan the engine cannot evaluate is an option that serves nothing, with its reason.
+    """
+    options: dict[int, Option] = {}
+    keys: dict[int, PreparedKey] = {}
+    for place, candidate in enumerate(candidates):
+        try:
+            prepared = setting_of(candidate.plan).speed
+        except EngineError as error:
+            options[place] = _rejected(candidate, f"not_supported: {error}", basis="assumption")
+            continue
+        if candidate.plan.parallelism.tp > gpus_per_node:
+            options[place] = _rejected(candidate, CROSSES_NODE, basis=str(prepared.basis))
+        else:
+            keys[place] = prepared
+    if keys:
+        workload = workload_of(candidates[0].plan)
+        found = replica_capacities(list(keys.values()), workload, demand.load, slo)
+        for (place, prepared), replica in zip(keys.items(), found, strict=True):
+            options[place] = _option(candidates[place], str(prepared.basis), replica, demand, gpus_per_node)
+    return [options[place] for place in range(len(candidates))]
+
+
+def _option(candidate: Candidate, basis: str, replica: ReplicaCapacity, demand: Demand, gpus_per_node: int) -> Option:
     if replica.capacity is None:
         return Option(candidate=candidate, basis=basis, replica=replica, served=None, reason=replica.reason)
-    served = _serve(demand, replica.capacity, plan.parallelism.gpus, gpus_per_node, candidate.price)
+    served = _serve(demand, replica.capacity, candidate.plan.parallelism.gpus, gpus_per_node, candidate.price)
     return Option(candidate=candidate, basis=basis, replica=replica, served=served, reason=None)
 
 

@@ -8,11 +8,10 @@ from itertools import islice
 from estimator.engine.codes import Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.options import TARGETS
-from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.sizing.compute import CROSSES_NODE, Option, size
 from estimator.estimates.sizing.question import Demand
 from estimator.estimates.throughput.capacity import admitted
-from estimator.estimates.throughput.setting import prepared_key, workload_of
+from estimator.estimates.throughput.setting import setting_of, workload_of
 from estimator.question.plan import PlanRequest
 from estimator.question.workload import Targets
 from estimator.resolvers.candidates import Candidate, resolve_candidate
@@ -123,7 +122,7 @@ def nearest_memory(asked: Neighbourhood, demand: Demand, slo: Targets, facts: Fa
         held = _held(asked.base, facts, gpus, precisions, degrees)
         if held:
             nodes = max(asked.gpus_per_node, held[0].tp)
-            serving = (one for one in held if size(one, demand, slo, nodes).served is not None)
+            serving = (option.candidate for option in size(held, demand, slo, nodes) if option.served is not None)
             what = "memory" if held[0].tp <= asked.gpus_per_node else "node"
             return Nearest(candidate=next(serving, held[0]), what=what, missed_s={})
     return None
@@ -176,10 +175,10 @@ def _held(base: PlanRequest, facts: Facts, gpus: Names, precisions: Formats, deg
             candidate = resolve_candidate(base, facts, gpu=gpu, precision=precision, tp=tp)
             if tp > max(candidate.plan.gpu.spec.scale_up_gpus, 1) and gpu != base.gpu:
                 return None
-            prepared = prepared_key(candidate.plan)
+            sweep = setting_of(candidate.plan).sweep
         except (ResolutionError, EngineError):
             return None
-        room, _held_whole, reason = admitted(Sweep([prepared]), workload_of(candidate.plan))
+        room, _held_whole, reason = admitted(sweep, workload_of(candidate.plan))
         return candidate if room and reason is not Reason.MISSING_FIGURE else None
 
     for tp in degrees:

@@ -1,8 +1,11 @@
 """The largest load one replica of a plan carries within memory and targets, and its times under the lightest load."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from estimator.engine.codes import Reason
 from estimator.engine.options import TARGETS, BandSide
@@ -16,6 +19,7 @@ from estimator.estimates.throughput.setting import rows_of
 from estimator.estimates.throughput.targets import Floats, binding_targets, targets_met, times_of
 from estimator.question.workload import ResolvedWorkload, Targets
 
+Columns = dict[str, npt.NDArray[Any]]
 GRID = 96
 # So few arrivals that nobody waits.
 _LIGHTEST_PER_S = 1e-6
@@ -47,32 +51,50 @@ class ReplicaCapacity:
     full_length_sequences: int | None = None
 
 
-def replica_capacity(prepared: PreparedKey, workload: ResolvedWorkload, load: Load, slo: Targets) -> ReplicaCapacity:
-    """The largest load of a replica.
+def replica_capacities(
+    keys: Sequence[PreparedKey], workload: ResolvedWorkload, load: Load, slo: Targets
+) -> list[ReplicaCapacity]:
+    """The largest load of a replica of each key, all of them searched in the same rows.
 
     Args:
-        prepared: The folded key of its plan.
+        keys: The folded keys of their plans.
         workload: Lengths of a request.
         load: How requests come.
         slo: Targets; one that cannot bind is left out.
     """
+    if not keys:
+        return []
     slo = binding_targets(slo, workload)
-    search = _Search(sweep=Sweep([prepared]), workload=workload, slo=slo)
-    room, held, reason = admitted(search.sweep, workload)
-    if not room or reason is Reason.MISSING_FIGURE:
-        label = reason.label if reason is Reason.MISSING_FIGURE else Reason.DOES_NOT_FIT.label
-        return ReplicaCapacity(capacity=None, reason=label, best_s={}, max_sequences=room or None)
-    end = Constraint.MAX_NUM_SEQS if room >= prepared.cache.engine_sequences else Constraint.MEMORY
-    capacity = search.closed(room, end, load.think_time_s)
-    if load.arrivals_cv is not None and capacity is not None:
-        capacity = search.open(capacity, load.arrivals_cv)
-    return ReplicaCapacity(
-        capacity=capacity,
-        reason="targets_not_met" if capacity is None else None,
-        best_s=search.lightest(load.arrivals_cv),
-        max_sequences=room,
-        full_length_sequences=held,
-    )
+    search = _Search(sweep=Sweep(keys), workload=workload, slo=slo)
+    every = np.arange(len(keys))
+    places = search.sweep.places(rows_of(workload, np.ones(len(keys)), mode=WorkloadMode.CLOSED_LOOP, key=every))
+    rooms, held = (_whole(places[name]) for name in ("max_sequences", "full_length_sequences"))
+    ends = [
+        Constraint.MAX_NUM_SEQS if room >= key.cache.engine_sequences else Constraint.MEMORY
+        for key, room in zip(keys, rooms, strict=True)
+    ]
+    found = search.closed(every, [max(room, 1) for room in rooms], ends, load.think_time_s)
+    carried = []
+    for key, room, whole, closed in zip(keys, rooms, held, found, strict=True):
+        if not room or closed.reason is Reason.MISSING_FIGURE:
+            label = closed.reason.label if closed.reason is Reason.MISSING_FIGURE else Reason.DOES_NOT_FIT.label
+            carried.append(ReplicaCapacity(capacity=None, reason=label, best_s={}, max_sequences=room or None))
+            continue
+        capacity, best_s = closed.capacity, closed.best_s
+        if load.arrivals_cv is not None:
+            alone = _Search(sweep=Sweep([key]), workload=workload, slo=slo)
+            capacity = alone.open(capacity, load.arrivals_cv) if capacity is not None else None
+            best_s = alone.nobody_waits(load.arrivals_cv)
+        carried.append(
+            ReplicaCapacity(
+                capacity=capacity,
+                reason="targets_not_met" if capacity is None else None,
+                best_s=best_s,
+                max_sequences=room,
+                full_length_sequences=whole,
+            )
+        )
+    return carried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +131,7 @@ def load_within(
     if most < 1:
         return LoadWithin(low=0, mid=0, high=0, binding=Constraint.MEMORY)
     end = Constraint.MAX_NUM_SEQS if engine_sequences < held else Constraint.MEMORY
-    found = {name: search.closed(most, end, None, side=side) for name, side in _TIME_SIDE.items()}
+    found = {name: search.closed([0], [most], [end], None, side=side)[0].capacity for name, side in _TIME_SIDE.items()}
     loads = {name: 0 if capacity is None else capacity.concurrency for name, capacity in found.items()}
     middle = found["mid"]
     return LoadWithin(**loads, binding=None if middle is None else middle.binding)
@@ -121,14 +143,27 @@ def admitted(sweep: Sweep, workload: ResolvedWorkload) -> tuple[int, int, Reason
     Last, why figures of one alone are not said.
     """
     columns = sweep.evaluate(rows_of(workload, np.ones(1), mode=WorkloadMode.CLOSED_LOOP))
-    room, held = (float(columns[name][0]) for name in ("max_sequences", "full_length_sequences"))
-    reason = Reason(int(columns["reason"][0]))
-    return (int(room) if np.isfinite(room) else 0), (int(held) if np.isfinite(held) else 0), reason
+    room, held = (_whole(columns[name])[0] for name in ("max_sequences", "full_length_sequences"))
+    return room, held, Reason(int(columns["reason"][0]))
+
+
+def _whole(sequences: Floats) -> list[int]:
+    """Sequences as counts, 0 where none is said."""
+    return [int(value) if np.isfinite(value) else 0 for value in sequences]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Closed:
+    """The largest load of a key, and of one request in flight the times by target and why figures are not said."""
+
+    capacity: Capacity | None
+    reason: Reason
+    best_s: dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
-    """One replica's rows under growing load."""
+    """Rows of replicas under growing load, one replica a key of the sweep."""
 
     sweep: Sweep
     workload: ResolvedWorkload
@@ -145,33 +180,59 @@ class _Search:
         return self.slo.percentile_in(WorkloadMode.OPEN_LOOP)
 
     def closed(
-        self, room: int, end: Constraint, think_time_s: float | None, *, side: str | None = None
-    ) -> Capacity | None:
-        """Largest concurrency within room and targets, on a grid refined once around the miss.
+        self,
+        keys: Sequence[int] | npt.NDArray[np.intp],
+        rooms: Sequence[int],
+        ends: Sequence[Constraint],
+        think_time_s: float | None,
+        *,
+        side: str | None = None,
+    ) -> list[_Closed]:
+        """Largest concurrency of each key within room and targets, on a grid refined once around the miss.
 
         `side` of the times is the one that the targets ask for when not given.
         """
         side = side or self.side
-        low, high = 1.0, float(room)
-        found: Capacity | None = None
-        for _pass in range(2):
-            loads = np.unique(np.round(np.geomspace(low, high, GRID)))
-            columns = self.sweep.evaluate(rows_of(self.workload, loads, mode=WorkloadMode.CLOSED_LOOP))
-            times = {
-                _CONSTRAINTS[name]: (columns[f"{name}_{side}"], float(target))
-                for name in TARGETS
-                if (target := getattr(self.slo, name)) is not None
-            }
-            rates = columns[f"requests_per_s_{RATE_SIDE[side]}"]
-            refined = largest_load(loads, rates, times, columns[f"e2e_s_{side}"], think_time_s, end)
-            if refined is None:
-                return found
-            found = refined
-            beyond = loads[loads > refined.concurrency]
-            if refined.binding is end or not len(beyond) or beyond[0] - refined.concurrency <= 1:
-                return found
-            low, high = float(refined.concurrency), float(beyond[0])
+        numbers = np.asarray(keys)
+        spans = np.array([(1.0, float(room)) for room in rooms])
+        found: list[_Closed] = []
+        grid, columns = self._grid(numbers, spans)
+        again = []
+        for place, loads in enumerate(grid):
+            rows = slice(place * GRID, (place + 1) * GRID)
+            largest = self._largest(loads, columns, rows, side, think_time_s, ends[place])
+            reason = Reason(int(columns["reason"][rows.start]))
+            found.append(_Closed(capacity=largest, reason=reason, best_s=self.times_at(columns, rows.start)))
+            if largest is not None and (end := _next_load(loads, largest, ends[place])) is not None:
+                spans[place] = largest.concurrency, end
+                again.append(place)
+        if again:
+            grid, columns = self._grid(numbers[again], spans[again])
+            for row, place in enumerate(again):
+                rows = slice(row * GRID, (row + 1) * GRID)
+                largest = self._largest(grid[row], columns, rows, side, think_time_s, ends[place])
+                found[place] = replace(found[place], capacity=largest or found[place].capacity)
         return found
+
+    def _grid(self, keys: npt.NDArray[np.intp], spans: Floats) -> tuple[Floats, Columns]:
+        """Whole loads of each key in equal ratios from end to end of its span (small ones more than once), evaluated.
+
+        Loads have the shape (keys, GRID), columns that of all of them in a row.
+        """
+        loads = np.round(np.geomspace(spans[:, 0], spans[:, 1], GRID)).T
+        each = rows_of(self.workload, loads.ravel(), mode=WorkloadMode.CLOSED_LOOP, key=np.repeat(keys, GRID))
+        return loads, self.sweep.evaluate(each)
+
+    def _largest(
+        self, loads: Floats, columns: Columns, rows: slice, side: str, think_time_s: float | None, end: Constraint
+    ) -> Capacity | None:
+        times = {
+            _CONSTRAINTS[name]: (columns[f"{name}_{side}"][rows], float(target))
+            for name in TARGETS
+            if (target := getattr(self.slo, name)) is not None
+        }
+        rates = columns[f"requests_per_s_{RATE_SIDE[side]}"][rows]
+        return largest_load(loads, rates, times, columns[f"e2e_s_{side}"][rows], think_time_s, end)
 
     def open(self, closed: Capacity, arrivals_cv: float) -> Capacity | None:
         """Highest rate of arrivals within the targets, or a stable queue without targets."""
@@ -188,15 +249,15 @@ class _Search:
             return None
         return replace(closed, requests_per_s=best, binding=self._missed_first(workload, stable))
 
-    def lightest(self, arrivals_cv: float | None) -> dict[str, float | None]:
-        """Times by target of one request in flight, or of an open loop in which nobody waits."""
-        if arrivals_cv is None:
-            workload = self.workload.model_copy(update={"mode": WorkloadMode.CLOSED_LOOP})
-        else:
-            workload = self._arriving(arrivals_cv)
+    def times_at(self, columns: Columns, row: int) -> dict[str, float | None]:
+        """Times by target of a row of a closed loop."""
+        return _known({name: float(columns[f"{name}_{self.side}"][row]) for name in TARGETS})
+
+    def nobody_waits(self, arrivals_cv: float) -> dict[str, float | None]:
+        """Times by target of an open loop in which nobody waits, of the first key."""
+        workload = self._arriving(arrivals_cv)
         columns = self.sweep.evaluate(rows_of(workload, np.ones(1)))
-        times = {name: float(self._times(columns, name, workload)[0]) for name in TARGETS}
-        return {name: value if np.isfinite(value) else None for name, value in times.items()}
+        return _known({name: float(self._times(columns, name, workload)[0]) for name in TARGETS})
 
     def _missed_first(self, workload: ResolvedWorkload, stable: float) -> Constraint:
         """The target that growing arrivals miss first; the rate itself where the queue grows before."""
@@ -212,9 +273,21 @@ class _Search:
                 first[_CONSTRAINTS[name]] = int(missed[0])
         return min(first, key=lambda name: first[name]) if first else Constraint.RATE
 
-    def _times(self, columns: dict[str, Floats], name: str, workload: ResolvedWorkload) -> Floats:
+    def _times(self, columns: Columns, name: str, workload: ResolvedWorkload) -> Floats:
         return times_of(columns, name, self.side, self.percentile, workload)
 
     def _arriving(self, arrivals_cv: float) -> ResolvedWorkload:
         load = {"mode": WorkloadMode.OPEN_LOOP, "requests_per_s": _LIGHTEST_PER_S, "burstiness_cv": arrivals_cv}
         return self.workload.model_copy(update=load)
+
+
+def _next_load(loads: Floats, largest: Capacity, end: Constraint) -> float | None:
+    """The next load of a grid where loads lie between it and the largest, None where none does."""
+    beyond = loads[loads > largest.concurrency]
+    if largest.binding is end or not len(beyond) or beyond[0] - largest.concurrency <= 1:
+        return None
+    return float(beyond[0])
+
+
+def _known(times: dict[str, float]) -> dict[str, float | None]:
+    return {name: value if np.isfinite(value) else None for name, value in times.items()}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from estimator.constants.kernels import KernelConstants
 from estimator.engine.codes import MODE_CODES
@@ -114,13 +115,18 @@ def workload_of(plan: Plan) -> ResolvedWorkload:
 
 
 def rows_of(
-    workload: ResolvedWorkload, concurrency: Any, *, mode: WorkloadMode | None = None, rate: Any = None
+    workload: ResolvedWorkload,
+    concurrency: Any,
+    *,
+    mode: WorkloadMode | None = None,
+    rate: Any = None,
+    key: npt.NDArray[np.intp] | None = None,
 ) -> Rows:
-    """Rows of one key at several concurrencies (or rates) of one workload."""
+    """Rows of one workload at several concurrencies (or rates), of the first key where `key` does not name others."""
     count = np.broadcast_shapes(np.shape(concurrency), np.shape(rate))
     context = workload.context_tokens
     return Rows(
-        key=np.zeros(count, dtype=np.intp),
+        key=np.zeros(count, dtype=np.intp) if key is None else key,
         mode=MODE_CODES[mode or workload.mode],
         input_tokens=float(workload.input_tokens),
         output_tokens=float(workload.output_tokens),
