@@ -112,15 +112,19 @@ class PlanInputs(ResponsePart):
     def of(cls, plan: Plan) -> "PlanInputs":
         """The echo of a plan."""
         return cls(
-            **plan.kept.of("inputs", lambda: _setting_echo(plan)),
+            **setting_echo(plan),
             workload=plan.workload,
             slo=targets_echo(plan.slo, plan.workload.mode if plan.workload else WorkloadMode.CLOSED_LOOP),
             power=plan.power,
         )
 
 
+def setting_echo(plan: Plan) -> dict[str, Any]:
+    """The echo of a plan without its load, by part; kept with the plan."""
+    return plan.kept.of("inputs", lambda: _setting_echo(plan))
+
+
 def _setting_echo(plan: Plan) -> dict[str, Any]:
-    """The echo of a plan without its load."""
     return {
         "model": ModelEcho.of(plan.model),
         "gpu": GpuEcho.of(plan.gpu),

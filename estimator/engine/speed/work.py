@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from estimator.engine.forward_pass.flops import (
+    ActiveParameters,
     active_parameters,
     attended_pairs,
     attention_flops_per_token,
@@ -11,6 +12,7 @@ from estimator.engine.forward_pass.flops import (
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, floor_prefill_memory_s, ideal_floor, step_floor
 from estimator.engine.forward_pass.traffic import rank_layout
 from estimator.engine.model.spec import Architecture
+from estimator.engine.recent import Recent
 from estimator.engine.specs import Parallelism
 from estimator.engine.speed.prepared import PreparedKey
 
@@ -34,12 +36,11 @@ def decode_work(prepared: PreparedKey, *, sequences: float, context_tokens: floa
     FLOPs `B·(2·N + Σ layers · attention · min(context, window))`, N the active parameters that products touch (all
     active ones for `ideal`, as the source documents count); bytes are weights touched and cache, each once.
     """
-    key = prepared.key
+    key, whole = prepared.key, _replica(prepared)
     attention = _attention_flops(key.architecture, context_tokens, absorbed=prepared.ideal is None)
     return Work(
-        flops=sequences * (2.0 * _parameters(prepared) + attention),
-        bytes=float(step_floor(_whole(prepared), sequences, context_tokens).memory_s)
-        * key.gpu.memory_bandwidth_bytes_per_s,
+        flops=sequences * (2.0 * whole.touched_parameters + attention),
+        bytes=float(step_floor(whole.floor, sequences, context_tokens).memory_s) * key.gpu.memory_bandwidth_bytes_per_s,
     )
 
 
@@ -48,11 +49,10 @@ def prefill_work(prepared: PreparedKey, *, new_tokens: float, cached_tokens: flo
 
     For `ideal` the source documents' `2·N·L + 2·L²·layers·width`.
     """
-    key = prepared.key
-    counts = active_parameters(key.architecture)
-    linear = 2.0 * _parameters(prepared) * new_tokens
+    key, whole = prepared.key, _replica(prepared)
+    linear = 2.0 * whole.touched_parameters * new_tokens
     if prepared.ideal is None:
-        linear -= 2.0 * counts.head * max(new_tokens - 1.0, 0.0)
+        linear -= 2.0 * whole.counts.head * max(new_tokens - 1.0, 0.0)
     end = new_tokens + cached_tokens
     attention = 0.0
     for group in key.architecture.layer_groups:
@@ -60,13 +60,35 @@ def prefill_work(prepared: PreparedKey, *, new_tokens: float, cached_tokens: flo
             window = read_window_tokens(group.attention)
             pairs = float(attended_pairs(end, window) - attended_pairs(cached_tokens, window))
             attention += group.layers * attention_flops_per_token(group.attention, absorbed=False) * pairs
-    reading = float(floor_prefill_memory_s(_whole(prepared), new_tokens, cached_tokens))
+    reading = float(floor_prefill_memory_s(whole.floor, new_tokens, cached_tokens))
     return Work(flops=linear + attention, bytes=reading * key.gpu.memory_bandwidth_bytes_per_s)
 
 
-def _parameters(prepared: PreparedKey) -> float:
-    counts = active_parameters(prepared.key.architecture)
-    return counts.active if prepared.ideal is not None else counts.active_matrix
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Replica:
+    """What the work of a key's replica depends on beside its load; it holds the key, whose place in memory names it."""
+
+    prepared: PreparedKey
+    counts: ActiveParameters
+    floor: Floor
+
+    @property
+    def touched_parameters(self) -> float:
+        """The parameters that products touch; all active ones for `ideal`."""
+        return self.counts.active if self.prepared.ideal is not None else self.counts.active_matrix
+
+
+_KEPT = Recent(256)
+
+
+def _replica(prepared: PreparedKey) -> _Replica:
+    """The replica of a key; those of the keys asked for last are kept."""
+    return _KEPT.of(
+        id(prepared),
+        lambda: _Replica(
+            prepared=prepared, counts=active_parameters(prepared.key.architecture), floor=_whole(prepared)
+        ),
+    )
 
 
 def _attention_flops(architecture: Architecture, context_tokens: float, *, absorbed: bool) -> float:

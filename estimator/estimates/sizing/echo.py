@@ -6,7 +6,7 @@ from pydantic import Field
 
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import Amount, ResponsePart
-from estimator.estimates.echo import EngineEcho, ModelEcho, memory_echo, targets_echo
+from estimator.estimates.echo import EngineEcho, ModelEcho, setting_echo, targets_echo
 from estimator.estimates.sizing.question import Demand
 from estimator.question.fields import MeanTokens
 from estimator.question.plan import Memory
@@ -71,10 +71,11 @@ class SizingInputs(ResponsePart):
             body: the `SizingRequest`.
             plan: a plan of it, None where there is none.
         """
+        own = {"model": None, "engine": None, "memory": body.memory} if plan is None else setting_echo(plan)
         return cls(
-            model=None if plan is None else ModelEcho.of(plan.model),
-            engine=None if plan is None else EngineEcho.model_validate(plan.engine),
-            memory=body.memory if plan is None else memory_echo(plan),
+            model=own["model"],
+            engine=own["engine"],
+            memory=own["memory"],
             workload=None if plan is None or plan.workload is None else SizingLengthsEcho.model_validate(plan.workload),
             demand=body.demand,
             candidates=CandidatesEcho.of(body.candidates, plan),

@@ -15,7 +15,7 @@ from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.figures import figures_at
-from estimator.estimates.throughput.setting import rows_of
+from estimator.estimates.throughput.setting import rows_of, sweep_of
 from estimator.estimates.throughput.targets import Floats, binding_targets, targets_met, times_of
 from estimator.question.workload import ResolvedWorkload, Targets
 
@@ -65,7 +65,7 @@ def replica_capacities(
     if not keys:
         return []
     slo = binding_targets(slo, workload)
-    search = _Search(sweep=Sweep(keys), workload=workload, slo=slo)
+    search = _Search(sweep=sweep_of(keys), workload=workload, slo=slo)
     every = np.arange(len(keys))
     places = search.sweep.places(rows_of(workload, np.ones(len(keys)), mode=WorkloadMode.CLOSED_LOOP, key=every))
     rooms, held = (_whole(places[name]) for name in ("max_sequences", "full_length_sequences"))
@@ -82,7 +82,7 @@ def replica_capacities(
             continue
         capacity, best_s = closed.capacity, closed.best_s
         if load.arrivals_cv is not None:
-            alone = _Search(sweep=Sweep([key]), workload=workload, slo=slo)
+            alone = _Search(sweep=sweep_of([key]), workload=workload, slo=slo)
             capacity = alone.open(capacity, load.arrivals_cv) if capacity is not None else None
             best_s = alone.nobody_waits(load.arrivals_cv)
         carried.append(

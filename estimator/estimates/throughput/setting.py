@@ -1,5 +1,6 @@
 """From a plan to the engine: the key whose constants are folded, and the loads as rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from estimator.constants.kernels import KernelConstants
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.ledger import MemoryPlan
+from estimator.engine.recent import Recent
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.prepared import Key, PreparedKey, prepare
 from estimator.engine.speed.sweep import Rows, Sweep
@@ -55,6 +57,9 @@ class Setting:
     sweep: Sweep
 
 
+_STACKED = Recent(64)
+
+
 def setting_of(plan: Plan, *, kv_settings_assumed: bool = False) -> Setting:
     """The folded setting of a plan, kept with it: questions differ mostly in their load.
 
@@ -67,6 +72,13 @@ def setting_of(plan: Plan, *, kv_settings_assumed: bool = False) -> Setting:
     """
     key = ("speed", kv_settings_assumed, memory_plan(plan).longest_tokens)
     return plan.kept.of(key, lambda: _fold(plan, kv_settings_assumed))
+
+
+def sweep_of(keys: Sequence[PreparedKey]) -> Sweep:
+    """Keys stacked for one search; the sets asked for last are kept, for the candidates of a sizing seldom change."""
+    # A kept set holds its keys, so that no other takes their place in memory.
+    kept: tuple[tuple[PreparedKey, ...], Sweep] = _STACKED.of(tuple(map(id, keys)), lambda: (tuple(keys), Sweep(keys)))
+    return kept[1]
 
 
 def _fold(plan: Plan, kv_settings_assumed: bool) -> Setting:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from estimator.engine.codes import MODE_CODES, MODES, Binding, Reason
 from estimator.engine.specs import Gpu, Parallelism, Precision, WorkloadMode
-from estimator.engine.speed.columns import FLOAT_COLUMNS
+from estimator.engine.speed.columns import CAPACITY_COLUMNS, FLOAT_COLUMNS
 from estimator.engine.speed.prepared import Basis, Key, prepare
 from estimator.engine.speed.sweep import Rows, Sweep
 from tests.engine.shapes import (
@@ -357,3 +357,24 @@ def test_the_wait_for_a_place_has_the_ends_of_more_and_of_fewer_places():
     for side, turns in (("low", 10.0 / 1.5), ("mid", 10.0), ("high", 15.0)):
         tpot = far[f"tpot_s_{side}"] / far["tpot_s_mid"]
         assert far[f"ttft_s_{side}"] / far["ttft_s_mid"] == pytest.approx((turns - 1.0) / 9.0 * tpot, rel=0.15)
+
+
+@given(st.integers(0, 1000), st.sampled_from([1, 7, 200]))
+@settings(max_examples=20, deadline=None)
+def test_places_are_those_that_the_whole_evaluation_says(seed, count):
+    rows = random_rows(count, seed)
+    whole = SWEEP.evaluate(rows)
+    places = SWEEP.places(rows)
+    assert set(places) == set(CAPACITY_COLUMNS)
+    for name, column in places.items():
+        np.testing.assert_array_equal(column, whole[name])
+
+
+@pytest.mark.parametrize("place", range(len(KEYS)))
+def test_a_sweep_of_one_key_takes_rows_of_several_modes(place):
+    rows = random_rows(60, seed=place)
+    assert len(np.unique(rows.mode)) > 1
+    mixed = Sweep([KEYS[place]]).evaluate(replace(rows, key=np.zeros(60, dtype=np.intp)))
+    among = SWEEP.evaluate(replace(rows, key=np.full(60, place)))
+    for name, column in mixed.items():
+        np.testing.assert_array_equal(column, among[name], err_msg=name)

@@ -285,3 +285,24 @@ def test_the_budget_names_the_option_nearest_to_it_and_not_the_first(ask):
 def test_the_price_of_a_gpu_that_is_no_candidate_is_said_not_to_count(ask):
     answer = ask(prices=PRICES | {"h200-sxm-141gb": {"price_per_gpu_hour": "3", "currency": "USD"}})
     assert any("h200-sxm-141gb" in text for text in answer["warnings"])
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        {},
+        {"engine": "vllm-0.19", "demand": {"users": 900, "think_time_s": 20}},
+        {"engine": "vllm-0.19", "demand": {"requests_per_s_peak": 30, "burstiness_cv": 1.5}},
+        {"engine": "vllm-0.19", "model": "llama-3.3-70b-instruct"},
+    ],
+    ids=["in-flight", "users", "arrivals", "some-do-not-fit"],
+)
+def test_an_option_is_the_same_whatever_it_is_compared_with(ask, load):
+    parts = ("options", "rejected")
+    candidates = BASE["candidates"]
+    together = ask(**load)
+    found = {(one["gpu"], one["precision"], one["tp"]): one for part in parts for one in together[part]}
+    assert len(found) == 8
+    for (gpu, precision, tp), one in found.items():
+        alone = ask(**load, candidates=candidates | {"gpus": [gpu], "precisions": [precision], "tp": [tp]})
+        assert [other for part in parts for other in alone[part]] == [one]
