@@ -35,7 +35,8 @@ def needs(*names: str, why: str = "") -> Needs:
 
 def is_given(part: BaseModel, name: str) -> bool:
     """Whether a part gives a field another value than its default."""
-    if name not in part.model_fields_set:
+    # Asked for many fields of every request, and most are not given: the set itself, not the property around it.
+    if name not in part.__pydantic_fields_set__:
         return False
     default = type(part).model_fields[name].get_default(call_default_factory=True)
     return bool(getattr(part, name) != default)
@@ -53,7 +54,7 @@ def idle_fields(part: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
         if is_given(part, name):
             yield from ((f"{prefix}{name}", rule.why) for rule in rules if not rule.met(part))
     for name in parts:
-        if name not in part.model_fields_set:
+        if name not in part.__pydantic_fields_set__:
             continue
         yield from _below(getattr(part, name), f"{prefix}{name}.")
 

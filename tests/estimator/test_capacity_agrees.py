@@ -188,7 +188,7 @@ def test_sizing_takes_the_same_counts():
         plan = with_load(plan, mode=WorkloadMode.CLOSED_LOOP)
         speed = estimate_throughput(plan)
         candidate = Candidate(plan=plan, gpu="g", precision="p", tp=plan.parallelism.tp, price=None)
-        option = size(candidate, Demand(concurrency=1), Targets(), 8)
+        [option] = size([candidate], Demand(concurrency=1), Targets(), 8)
         if not speed.serves:
             assert option.served is None
             assert option.reason.startswith("does_not_fit")
