@@ -3,7 +3,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install install-dev run test test-services lint types validate bench schema long chaos lock clean
+.PHONY: help install install-dev run test test-services lint types validate bench bench-bills schema long chaos lock clean
 
 help:
 	@echo "make install    .venv with the locked packages"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint       style, types, import contracts, missing migrations"
 	@echo "make validate   the accuracy table against published measurements"
 	@echo "make bench      how fast the service itself is"
+	@echo "make bench-bills   five bill tools on the same usages, in an environment of their own (docs/bill-tools.md)"
 	@echo "make chaos      the fault campaign: 100 reports while everything breaks (own PostgreSQL and Redis)"
 	@echo "make schema     docs/openapi.yaml anew"
 	@echo "make long       tests too slow for CI"
@@ -45,6 +46,12 @@ validate: install
 
 bench: install-dev
 	@$(PYTHON) -m pytest -m bench -s tests $(ARGS)
+
+BILL_TOOLS := var/bench-bills
+bench-bills: install-dev
+	@mkdir -p var && $(PYTHON) -m venv $(BILL_TOOLS)
+	@$(BILL_TOOLS)/bin/python -m pip install --quiet --no-input -r tests/bench/bills/requirements.txt
+	@$(PYTHON) -m tests.bench.bills $(BILL_TOOLS)/bin/python $(ARGS)
 
 schema: install-dev
 	@$(PYTHON) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
