@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -44,12 +44,33 @@ class ListCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossCheck:
-    """What a comparison found: counts by list, and the rows whose disputes change."""
+    """What a comparison found: counts by list, and by key of a row the disputes that change."""
 
     counts: tuple[ListCount, ...]
     prices: int
     disputed: int
-    changes: tuple[tuple[ApiPrice, list[dict[str, str]]], ...] = field(default=())
+    changes: Mapping[int, list[dict[str, str]]] = field(default_factory=dict)
+
+
+class _Row(NamedTuple):
+    """What is compared of a price; read without making a whole row, because there are thousands."""
+
+    pk: int
+    seller: str
+    model: str
+    slug: str
+    channel: str
+    endpoint_class: str
+    meter: str
+    unit: str
+    amount: Decimal
+    tier_above_tokens: int
+    window_key: str
+    effective_from: datetime.date | None
+    disputes: list[dict[str, str]]
+
+
+_COLUMNS = ("pk", "provider__slug", *_Row._fields[2:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +91,18 @@ def compare(
         today: the day whose prices are compared.
     """
     day = today or timezone.now().date()
-    rows = list(
-        ApiPrice.objects.filter(in_force_on(day), voided_at__isnull=True, edited_by_person=False)
-        .select_related("provider")
-        .order_by("pk")
-    )
+    stated = ApiPrice.objects.filter(in_force_on(day), voided_at__isnull=True, edited_by_person=False).order_by("pk")
+    rows = [_Row(*row) for row in stated.values_list(*_COLUMNS)]
     lists = [_listed(which, (read or {}).get(which.name), rows) for which in public_lists()]
     counts = {each.of.name: ListCount(each.of.label, models=len(each.by_slug)) for each in lists}
-    changes, disputed = [], 0
+    changes: dict[int, list[dict[str, str]]] = {}
+    disputed = 0
     for row in rows:
         found = [dispute for each in lists if (dispute := _dispute(row, each, counts[each.of.name]))]
         disputed += bool(found)
         if found != row.disputes:
-            changes.append((row, found))
-    return CrossCheck(counts=tuple(counts.values()), prices=len(rows), disputed=disputed, changes=tuple(changes))
+            changes[row.pk] = found
+    return CrossCheck(counts=tuple(counts.values()), prices=len(rows), disputed=disputed, changes=changes)
 
 
 def apply(found: CrossCheck) -> None:
@@ -92,10 +111,11 @@ def apply(found: CrossCheck) -> None:
         return
     now = timezone.now()
     with catalog_write(only_if_touched=True):
-        for row, disputes in found.changes:
-            row.disputes, row.updated_at = disputes, now
+        rows = ApiPrice.objects.select_related("provider").in_bulk(found.changes)
+        for pk, row in rows.items():
+            row.disputes, row.updated_at = found.changes[pk], now
         bulk_update_with_history(
-            [row for row, _disputes in found.changes],
+            list(rows.values()),
             ApiPrice,
             ["disputes", "updated_at"],
             batch_size=BATCH_ROWS,
@@ -104,7 +124,7 @@ def apply(found: CrossCheck) -> None:
         )
 
 
-def _dispute(row: ApiPrice, listed: _Listed, count: ListCount) -> dict[str, str] | None:
+def _dispute(row: _Row, listed: _Listed, count: ListCount) -> dict[str, str] | None:
     """What the list states of a row's price where it is another amount; None where it agrees or says nothing."""
     stated = listed.by_slug.get(row.slug, {}).get((row.channel, row.meter, row.tier_above_tokens), ())
     newer = row.effective_from is not None and row.effective_from > listed.of.read_on
@@ -131,7 +151,7 @@ def _alike(theirs: Decimal, ours: Decimal) -> bool:
     return abs(theirs - ours) <= ROUNDING * max(theirs, ours)
 
 
-def _known_reason(row: ApiPrice, which: PublicList) -> str:
+def _known_reason(row: _Row, which: PublicList) -> str:
     """Why the list states something else of such prices, where that is known (`known` in the index)."""
     for entry in which.known:
         fits = any(fnmatchcase(row.slug, pattern) for pattern in entry["prices"])
@@ -140,13 +160,13 @@ def _known_reason(row: ApiPrice, which: PublicList) -> str:
     return ""
 
 
-def _listed(which: PublicList, read: Iterable[ListedPrice] | None, rows: Sequence[ApiPrice]) -> _Listed:
+def _listed(which: PublicList, read: Iterable[ListedPrice] | None, rows: Sequence[_Row]) -> _Listed:
     prices = kept_prices(which) if read is None else tuple(read)
     by_name: dict[tuple[str, str], list[ListedPrice]] = defaultdict(list)
     for price in prices:
         by_name[price.seller, price.model.lower()].append(price)
     by_slug: dict[str, dict[_Of, list[ListedPrice]]] = {}
-    for slug, names in names_on_list({(row.provider.slug, row.model, row.slug) for row in rows}, by_name).items():
+    for slug, names in names_on_list({(row.seller, row.model, row.slug) for row in rows}, by_name).items():
         found = by_slug.setdefault(slug, defaultdict(list))
         for name in names:
             for price in by_name[name]:

@@ -76,6 +76,11 @@ class PriceBook:
     facts: FactRow
     _kept: dict[tuple[Any, ...], Chosen] = field(default_factory=dict)
 
+    @property
+    def has_hours(self) -> bool:
+        """Whether some of its prices hold in hours of the day only."""
+        return any(row.window is not None for row in self.rows)
+
     def in_force(self, choice: PriceChoice) -> Chosen:
         """The prices in force for a choice.
 

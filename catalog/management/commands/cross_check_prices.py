@@ -54,8 +54,9 @@ class Command(BaseCommand):
                 f"{count.explained} otherwise for a known reason, {count.not_stated} not stated"
             )
         self.stdout.write(f"{found.disputed} of {found.prices} prices in force are disputed; {len(found.changes)} new.")
-        for row, disputes in found.changes if verbosity > 1 else ():
-            words = "; ".join(f"{each['list']} has {each['amount']} ({each['source']})" for each in disputes)
+        changed = ApiPrice.objects.in_bulk(found.changes) if verbosity > 1 else {}
+        for pk, row in sorted(changed.items()):
+            words = "; ".join(f"{each['list']} has {each['amount']} ({each['source']})" for each in found.changes[pk])
             self.stdout.write(f"  ~ {row}: {words or 'no longer disputed'}")
         if dry_run:
             self.stdout.write("Dry run: nothing was written.")

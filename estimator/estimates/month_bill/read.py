@@ -1,20 +1,27 @@
 """A month's usage from CSV or NDJSON into columns: one row a request, or as many as `requests` says."""
 
 import csv
+import datetime
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimator.engine.cost.meters import meter_of_usage
+from estimator.engine.cost.price_list import STANDARD
+from estimator.engine.cost.price_rules import LOW, SEARCH_CONTEXTS
 from estimator.engine.errors import InvalidInputError
 
-WORDS = ("model", "day", "channel", "endpoint_class")
+WORDS = ("model", "day", "at", "channel", "endpoint_class", "search_context_size", "requests")
 MAX_COUNT = 10**15
+MAX_REQUESTS = 10**9
+QUARTER_MINUTES = 15
 MAX_NAMED = 100
+BYTE_ORDER_MARK = "\ufeff"
 Counts = NDArray[np.int64]
 
 
@@ -26,11 +33,26 @@ class BadRow:
     reason: str
 
 
+class Sent(NamedTuple):
+    """How requests were sent: `moment` is a day, or the start of a quarter of an hour in UTC."""
+
+    model: str
+    moment: str
+    channel: str = STANDARD
+    place: str = ""
+    search_context: str = LOW
+
+    @property
+    def day(self) -> str:
+        """The day, UTC."""
+        return self.moment[: len("2026-11-30")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Columns of a month: `groups[codes[i]]` is (model, day, channel, endpoint class) of row i; counts by usage key."""
+    """Columns of a month: `groups[codes[i]]` says how row i was sent; counts by usage key."""
 
-    groups: tuple[tuple[str, str, str, str], ...]
+    groups: tuple[Sent, ...]
     codes: Counts
     requests: Counts
     counts: Mapping[str, Counts]
@@ -39,15 +61,29 @@ class Usage:
 
 
 def read_csv(lines: Iterable[str]) -> Usage:
-    """Usage from a CSV with a header: model and day (or at), channel, endpoint_class, requests, and usage keys.
+    """Usage from a CSV with a header: model and day (or at), and as wanted channel, endpoint_class,
+    search_context_size, requests and usage keys.
 
     Raises:
         InvalidInputError: A column is missing, or no meter counts it.
     """
     table = csv.reader(lines)
-    header = [name.strip() for name in next(table, [])]
+    header = [name.strip().removeprefix(BYTE_ORDER_MARK) for name in next(table, [])]
     keys = _check(header)
-    return _columns((dict(zip(header, row, strict=False)) if row else None for row in table), keys)
+    return _columns(_rows(table, header), keys)
+
+
+def _rows(table: Iterator[list[str]], header: list[str]) -> Iterator[Mapping[str, Any] | None]:
+    """Rows as mappings; None for one that is empty, too long or not to be read."""
+    while True:
+        try:
+            row = next(table)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield None
+            continue
+        yield dict(zip(header, row, strict=False)) if row and len(row) <= len(header) else None
 
 
 def read_ndjson(lines: Iterable[str]) -> Usage:
@@ -69,14 +105,17 @@ def _check(header: list[str]) -> list[str]:
             raise InvalidInputError(f"the column {name} is missing", field=name)
     if "day" not in header and "at" not in header:
         raise InvalidInputError("the column day (or at) is missing", field="day")
-    keys = [name for name in header if name not in (*WORDS, "at", "requests")]
+    if len(set(header)) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise InvalidInputError(f"the column {twice} is there twice", field=twice)
+    keys = [name for name in header if name not in WORDS]
     for key in keys:
         meter_of_usage(key)
     return keys
 
 
 def _columns(rows: Iterator[Mapping[str, Any] | None], keys: list[str] | None) -> Usage:
-    places: dict[tuple[str, str, str, str], int] = {}
+    places: dict[Sent, int] = {}
     codes: list[int] = []
     requests: list[int] = []
     columns: dict[str, list[int]] = {key: [] for key in keys or ()}
@@ -85,7 +124,7 @@ def _columns(rows: Iterator[Mapping[str, Any] | None], keys: list[str] | None) -
     for number, row in enumerate(rows, start=1):
         try:
             group, times, counts = _row(row, keys)
-        except (InvalidInputError, ValueError, KeyError) as wrong:
+        except (InvalidInputError, ValueError) as wrong:
             bad_rows += 1
             if len(bad) < MAX_NAMED:
                 bad.append(BadRow(row=number, reason=str(wrong)))
@@ -111,28 +150,80 @@ def _columns(rows: Iterator[Mapping[str, Any] | None], keys: list[str] | None) -
     )
 
 
-def _row(
-    row: Mapping[str, Any] | None, keys: list[str] | None
-) -> tuple[tuple[str, str, str, str], int, list[tuple[str, int]]]:
+def _row(row: Mapping[str, Any] | None, keys: list[str] | None) -> tuple[Sent, int, list[tuple[str, int]]]:
     if row is None:
-        raise ValueError("not a row: an object with a model and a day is needed")
-    model, day = row.get("model") or "", row.get("day") or str(row.get("at") or "")[:10]
-    if not model or len(str(day)) != len("2026-11-30"):
-        raise ValueError("model and day (2026-11-30) are needed")
-    group = (str(model), str(day), row.get("channel") or "standard", row.get("endpoint_class") or "")
-    times = int(row.get("requests") or 1)
-    names = keys if keys is not None else [name for name in row if name not in (*WORDS, "at", "requests")]
+        raise ValueError("not a row: an object with a model and a day, or as many cells as columns, is needed")
+    sent = Sent(
+        _word(row, "model"), _moment_of(row), _word(row, "channel") or STANDARD, _word(row, "endpoint_class"),
+        _word(row, "search_context_size") or LOW,
+    )  # fmt: skip
+    if not sent.model:
+        raise ValueError("a model is needed")
+    if sent.search_context not in SEARCH_CONTEXTS:
+        raise ValueError(f"search_context_size is one of {', '.join(SEARCH_CONTEXTS)}")
+    names = keys if keys is not None else [name for name in row if name not in WORDS]
+    given = row.get("requests")
+    times = 1 if given is None or given == "" else _whole(given, "requests", MAX_REQUESTS)
     counts = []
     for key in names:
         value = row.get(key)
-        if not value:
+        if value is None or value == "":
             continue
-        count = int(value)
+        count = _whole(value, key, MAX_COUNT)
         if keys is None:
             meter_of_usage(key)
-        if not 0 <= count <= MAX_COUNT or count != float(value):
-            raise ValueError(f"{key} must be a whole number from 0 to {MAX_COUNT:.0e}")
-        counts.append((key, count))
-    if times < 0:
-        raise ValueError("requests must be 0 or more")
-    return group, times, counts
+        if count:
+            counts.append((key, count))
+    return sent, times, counts
+
+
+def _word(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a word")
+    return value.strip()
+
+
+def _whole(value: Any, name: str, most: int) -> int:
+    """A whole number from 0 to `most`; CSV has it as text."""
+    refused = ValueError(f"{name} must be a whole number from 0 to {most:.0e}")
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise refused
+    try:
+        number = int(value)
+        exact = number == value if not isinstance(value, str) else True
+    except (ValueError, OverflowError):
+        raise refused from None
+    if not exact or not 0 <= number <= most:
+        raise refused
+    return number
+
+
+def _moment_of(row: Mapping[str, Any]) -> str:
+    """The quarter of an hour of `at`, or the day."""
+    return _quarter(at) if (at := _word(row, "at")) else _day(_word(row, "day"))
+
+
+@lru_cache(maxsize=4096)
+def _day(day: str) -> str:
+    try:
+        return datetime.date.fromisoformat(day).isoformat()
+    except ValueError:
+        raise ValueError(f"{day!r} is no day: day (2026-11-30) or at (2026-11-30T10:00:00Z) is needed") from None
+
+
+def _quarter(at: str) -> str:
+    try:
+        moment = datetime.datetime.fromisoformat(at)
+    except ValueError:
+        raise ValueError(f"{at!r} is no time: give it as 2026-11-30T10:00:00Z") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"{at!r} has no offset: add Z or +08:00")
+    try:
+        moment = moment.astimezone(datetime.UTC)
+    except OverflowError:
+        raise ValueError(f"{at!r} is out of range") from None
+    quarter = moment.minute - moment.minute % QUARTER_MINUTES
+    return f"{moment:%Y-%m-%d}T{moment.hour:02}:{quarter:02}Z"

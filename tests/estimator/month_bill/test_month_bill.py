@@ -1,6 +1,7 @@
 """A month's bill: sums by hand, equal to the endpoint's own bills row by row, tiers by row, and nothing lost."""
 
 import datetime
+import json
 import random
 from decimal import Decimal
 
@@ -13,6 +14,7 @@ from estimator.estimates.month_bill.read import read_csv, read_ndjson
 from estimator.resolvers.live import current_facts
 from estimator.resolvers.price_book import PriceChoice
 from estimator.resolvers.prices import resolve_price
+from tests.shipped_catalog import load_shipped_catalog
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
 D = Decimal
@@ -95,3 +97,113 @@ def test_a_column_nobody_counts_is_refused():
         read_csv(["model,day,teleports", "a,2026-11-29,1"])
     with pytest.raises(InvalidInputError):
         read_csv(["day,input_tokens"])
+
+
+def one_model(model, *rows, keys="input_tokens,cache_read_tokens,output_tokens"):
+    return [f"model,at,{keys}", *(f"{model},{row}" for row in rows)]
+
+
+def test_a_time_is_billed_at_its_hours_and_a_day_at_the_prices_of_all_day():
+    """DeepSeek V4 Pro: 1,000·0.66 + 9,000·0.022 + 500·1.98 = 1,848; double at the peak, which ends at 10:00 UTC."""
+    body = "1000,9000,500"
+    rows = one_model(
+        "deepseek-deepseek-v4-pro",
+        f"2026-11-27T02:00:00Z,{body}",  # a Friday's peak
+        f"2026-11-27T09:59:59Z,{body}",
+        f"2026-11-27T10:00:00Z,{body}",  # over
+        f"2026-11-27T10:00:00+08:00,{body}",  # two in UTC
+        f"2026-11-28T02:00:00Z,{body}",  # Saturday
+        f"2026-11-28T02:00:00+08:00,{body}",  # 18:00 UTC of the Friday, off the peak
+    )
+    bill = month_bill(read_csv(rows), current_facts())
+    assert bill.total == 3 * D("0.003696") + 3 * D("0.001848")
+    by_day = {line.key: line.amount for line in bill.by_day}
+    assert by_day == {"2026-11-27": 3 * D("0.003696") + 2 * D("0.001848"), "2026-11-28": D("0.001848")}
+    day = month_bill(
+        read_csv(["model,day,input_tokens", "deepseek-deepseek-v4-pro,2026-11-27,1000000"]), current_facts()
+    )
+    assert day.total == D("0.66")
+
+
+def test_what_is_free_each_month_is_taken_off_once_for_all_models_of_a_seller():
+    """1,550 container hours a month are free: 1,000 + 700 of two models leave 150 at 0.05."""
+    rows = [
+        "model,day,container_hours",
+        "anthropic-claude-opus-5-5,2026-11-01,1000",
+        "anthropic-claude-haiku-5-5,2026-11-20,700",
+        "anthropic-claude-haiku-5-5,2026-12-01,100",  # another month
+    ]
+    bill = month_bill(read_csv(rows), current_facts())
+    assert bill.total == D("7.5")
+    assert bill.free == {"container_hour": D(1650)}
+    assert {line.key: line.amount for line in bill.by_day} == {
+        "2026-11-01": D(0), "2026-11-20": D("7.5"), "2026-12-01": D(0),
+    }  # fmt: skip
+    assert month_bill(read_csv(rows), current_facts(), free_quantities=False).total == D(90)
+    ways = {way.way: way.amount for way in bill.other_ways}
+    assert ways["without_cache"] == D("7.5")  # what is free stays free
+
+
+def test_what_is_free_each_day_is_taken_off_each_day():
+    """Gemini 2.5 Flash: 1,500 searches a day free, then 35 a thousand: 500 + 0 over."""
+    rows = [
+        "model,day,web_searches",
+        "google-gemini-2.5-flash,2026-11-01,2000",
+        "google-gemini-2.5-flash,2026-11-02,1500",
+    ]
+    bill = month_bill(read_csv(rows), current_facts())
+    assert bill.total == D("17.5")
+    assert bill.free == {"web_search": D(3000)}
+
+
+def test_fees_by_search_context():
+    """Sonar Pro on a day before its end: 1,000·3 + 500·15 = 10,500 and 6, 10 or 14 for a thousand requests."""
+    load_shipped_catalog()
+    rows = ["model,day,search_context_size,requests,input_tokens,output_tokens"]
+    rows += [f"perplexity-sonar-pro,2026-09-01,{size},1000,1000,500" for size in ("", "low", "medium", "high")]
+    bill = month_bill(read_csv(rows), current_facts())
+    assert bill.total == 4 * D("10.5") + 6 + 6 + 10 + 14
+    bad = month_bill(read_csv([rows[0], "perplexity-sonar-pro,2026-09-01,huge,1,1,1"]), current_facts())
+    assert "low, medium, high" in bad.bad[0].reason
+
+
+GOOD = {"model": "anthropic-claude-opus-5-5", "day": "2026-11-29", "input_tokens": 1000}
+ODD = [
+    {"requests": -1}, {"requests": 1.5}, {"requests": True}, {"requests": 10**30}, {"requests": [1]},
+    {"input_tokens": -1}, {"input_tokens": 10**16}, {"input_tokens": 10**400}, {"input_tokens": "many"},
+    {"input_tokens": {"a": 1}}, {"input_tokens": True}, {"day": "2026-02-30"}, {"day": 20261129}, {"day": ""},
+    {"model": None}, {"model": ["a"]}, {"channel": 5}, {"day": None, "at": "2026-11-29T10:00:00"},
+    {"day": None, "at": "noon"}, {"day": None, "at": "0001-01-01T00:00:00+08:00"}, {"endpoint_class": {}},
+    {"search_context_size": "vast"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_odd_rows_are_named_and_the_others_billed(odd):
+    usage = read_ndjson([json.dumps(GOOD), json.dumps(GOOD | odd)])
+    assert [row.row for row in usage.bad] == [2]
+    assert "invalid literal" not in usage.bad[0].reason
+    assert month_bill(usage, current_facts()).total == D("0.004")
+
+
+def test_no_requests_cost_nothing_in_either_form():
+    assert month_bill(read_ndjson([json.dumps(GOOD | {"requests": 0})]), current_facts()).total == 0
+    rows = ["model,day,requests,input_tokens", "anthropic-claude-opus-5-5,2026-11-29,0,1000"]
+    assert month_bill(read_csv(rows), current_facts()).total == 0
+
+
+def test_odd_files():
+    with pytest.raises(InvalidInputError, match="twice"):
+        read_csv(["model,day,input_tokens,input_tokens", "a,2026-11-29,1,2"])
+    assert len(read_csv(["\ufeffmodel,day,input_tokens", "a,2026-11-29,1"]).codes) == 1
+    longer = read_csv(["model,day,input_tokens", "a,2026-11-29,1,2"])
+    assert (len(longer.codes), longer.bad_rows) == (0, 1)
+    huge = read_csv(["model,day,input_tokens", f"a,2026-11-29,{'9' * 200_000}", "a,2026-11-29,1"])
+    assert (len(huge.codes), huge.bad_rows) == (1, 1)
+    nothing = month_bill(read_csv(["model,day"]), current_facts())
+    assert (nothing.total, nothing.rows, nothing.currency) == (0, 0, None)
+
+
+def test_the_largest_counts_are_exact():
+    rows = ["model,day,requests,input_tokens", f"anthropic-claude-opus-5-5,2026-11-29,{10**9},{10**15}"]
+    assert month_bill(read_csv(rows), current_facts()).total == D(4) * 10**18

@@ -1,0 +1,42 @@
+"""How fast a month of usage is billed: a million rows of five models, by the day and by the second."""
+
+import random
+import time
+
+import pytest
+
+from estimator.estimates.month_bill.compute import month_bill
+from estimator.estimates.month_bill.read import read_csv
+from estimator.resolvers.live import current_facts
+from tests.shipped_catalog import load_shipped_catalog
+
+pytestmark = [pytest.mark.bench, pytest.mark.django_db]
+ROWS = 1_000_000
+AT_LEAST_ROWS_PER_S = 20_000
+MODELS = (
+    "anthropic-claude-opus-5-5", "openai-gpt-6.1-sol", "x-ai-grok-4.7", "deepseek-deepseek-v4-pro",
+    "google-gemini-3.8-flash",
+)  # fmt: skip
+
+
+def usage(when):
+    chance = random.Random(1)
+    yield f"model,{when},channel,input_tokens,cache_read_tokens,output_tokens"
+    for row in range(ROWS):
+        moment = f"2026-11-{1 + row * 30 // ROWS:02}"
+        if when == "at":
+            moment += f"T{chance.randrange(24):02}:{chance.randrange(60):02}:{chance.randrange(60):02}Z"
+        counts = (chance.randrange(4000), chance.randrange(300_000), chance.randrange(2000))
+        yield f"{chance.choice(MODELS)},{moment},standard,{','.join(map(str, counts))}"
+
+
+@pytest.mark.parametrize("when", ["day", "at"])
+def test_a_million_rows(when):
+    load_shipped_catalog()
+    rows, facts = list(usage(when)), current_facts()
+    begun = time.process_time()
+    bill = month_bill(read_csv(rows), facts)
+    spent = time.process_time() - begun
+    print(f"\na month by {when}: {ROWS / spent:,.0f} rows/s of CPU, {spent:.1f} s")  # noqa: T201
+    assert (bill.rows, bill.bad_rows, bill.unpriced) == (ROWS, 0, ())
+    assert ROWS / spent >= AT_LEAST_ROWS_PER_S
