@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from django.dispatch import receiver
 from django.http import HttpResponseBase
 from django.test.client import ClientHandler
 
-from tests import services
+from tests import services, templates
 from tests.live import LiveService, embedded_environment
 from tests.published_schema import hold
 
@@ -37,6 +39,25 @@ def refuse_guards_in_subqueries(execute: Any, sql: str, *rest: Any) -> Any:
 def watch_writes(connection: Any, **_: Any) -> None:
     """Every write of every test, in any thread."""
     connection.execute_wrappers.append(refuse_guards_in_subqueries)
+
+
+@receiver(connection_created)
+def fill_with_tables(connection: Any, **_: Any) -> None:
+    """The database in memory begins as a copy of a migrated one: `migrate` then finds nothing to do."""
+    if connection.vendor == "sqlite" and connection.is_in_memory_db():
+        here = connection.connection
+        if not here.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            with sqlite3.connect(templates.sqlite_file("migrated")) as made:
+                made.backup(here)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """So does the one on PostgreSQL."""
+    if settings.DATABASES["default"]["ENGINE"].endswith("postgresql") and services.missing() is None:
+        from django.db import connection
+
+        connection.settings_dict["TEST"]["TEMPLATE"] = templates.postgresql_database("migrated", services.POSTGRESQL)
 
 
 _answer = ClientHandler.__call__
@@ -78,12 +99,20 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def live_service(tmp_path: Path) -> Iterator[Callable[..., LiveService]]:
-    """Starts `make run`'s supervisor in a data folder of its own: `live_service(AFORO_SWEEP_CHUNK_ROWS="64")`."""
+    """Starts `make run`'s supervisor in a data folder of its own: `live_service(AFORO_SWEEP_CHUNK_ROWS="64")`.
+
+    It finds what an earlier start left: a migrated database with the catalog; `first_start=True` has it find nothing.
+    """
     started: list[LiveService] = []
 
-    def start(environment: dict[str, str] | None = None, **extra: str) -> LiveService:
-        base = environment if environment is not None else embedded_environment(tmp_path)
-        service = LiveService(base | extra, tmp_path / f"supervisor-{len(started)}.log")
+    def start(environment: dict[str, str] | None = None, *, first_start: bool = False, **extra: str) -> LiveService:
+        if environment is None:
+            environment = embedded_environment(tmp_path)
+            database = Path(environment["AFORO_DATA_DIR"]) / "aforo.sqlite3"
+            if not first_start and not database.exists():
+                database.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(templates.sqlite_file("whole"), database)
+        service = LiveService(environment | extra, tmp_path / f"supervisor-{len(started)}.log")
         started.append(service)
         service.start()
         return service
@@ -95,6 +124,13 @@ def live_service(tmp_path: Path) -> Iterator[Callable[..., LiveService]]:
 
 @pytest.fixture
 def services_environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Environment of a process on real PostgreSQL and Redis: a database and a Redis number of its own."""
+    """Environment of a process on real PostgreSQL (the catalog loaded) and Redis, each of its own."""
+    with services.postgresql_database("whole") as database_url, services.redis_database() as redis_url:
+        yield embedded_environment(tmp_path) | {"DATABASE_URL": database_url, "AFORO_BROKER_URL": redis_url}
+
+
+@pytest.fixture
+def empty_services_environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The same on an empty database."""
     with services.postgresql_database() as database_url, services.redis_database() as redis_url:
         yield embedded_environment(tmp_path) | {"DATABASE_URL": database_url, "AFORO_BROKER_URL": redis_url}

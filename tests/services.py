@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import redis
 
+from tests import templates
 from tests.live import HANGS_AFTER_S
 
 POSTGRESQL = os.environ.get("AFORO_TEST_POSTGRESQL_URL", "postgres://postgres@127.0.0.1:5432/postgres")
@@ -30,11 +31,12 @@ def missing() -> str | None:
 
 
 @contextmanager
-def postgresql_database() -> Iterator[str]:
-    """Address of a new, empty database; dropped at the end with whoever is still connected."""
+def postgresql_database(kind: templates.Kind | None = None) -> Iterator[str]:
+    """Address of a new database, empty or a copy; dropped at the end with whoever is still connected."""
     name = f"test_aforo_{uuid.uuid4().hex[:12]}"
+    template = "template1" if kind is None else templates.postgresql_database(kind, POSTGRESQL)
     with psycopg.connect(POSTGRESQL, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
     try:
         yield urlunsplit(urlsplit(POSTGRESQL)._replace(path=f"/{name}"))
     finally:

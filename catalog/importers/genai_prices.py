@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 from importlib.metadata import distribution
 from itertools import pairwise
 from pathlib import Path
@@ -101,8 +102,9 @@ class Reading:
     unpriced: tuple[str, ...]
 
 
+@cache
 def read_package() -> Reading:
-    """The bundled prices as stated prices."""
+    """The bundled prices as stated prices; what is installed does not change while a process lives."""
     # Read once: every look at `.version` parses the package's metadata anew.
     version = distribution(PACKAGE).version
     prices: list[StatedPrice] = []

@@ -85,15 +85,31 @@ class _Draft:
     unchanged: int = 0
 
 
-def plan_import(source: Source, stated: Iterable[StatedPrice]) -> ImportPlan:
-    """Compare what the source states with the rows in force; writes nothing."""
+StoredPrices = Mapping[PriceKey, Sequence[ApiPrice]]
+
+
+def stored_prices() -> StoredPrices:
+    """All prices that are not void, by what they are of."""
+    stored: dict[PriceKey, list[ApiPrice]] = defaultdict(list)
+    # A handful of sellers and lists is behind thousands of prices: each is read once.
+    for row in ApiPrice.objects.filter(voided_at__isnull=True).prefetch_related("price_list", "provider"):
+        stored[key_of(row, row.provider.slug)].append(row)
+    return stored
+
+
+def plan_import(source: Source, stated: Iterable[StatedPrice], stored: StoredPrices | None = None) -> ImportPlan:
+    """Compare what the source states with the rows in force; writes nothing.
+
+    Args:
+        source: what is read.
+        stated: its prices.
+        stored: the rows in force, where the caller has read them already.
+    """
     wanted: dict[PriceKey, list[StatedPrice]] = defaultdict(list)
     for price in stated:
         wanted[price.key].append(price)
-    stored: dict[PriceKey, list[ApiPrice]] = defaultdict(list)
-    rows = ApiPrice.objects.filter(voided_at__isnull=True).select_related("price_list", "provider")
-    for row in rows.iterator(chunk_size=2000):
-        stored[key_of(row, row.provider.slug)].append(row)
+    if stored is None:
+        stored = stored_prices()
     draft = _Draft()
     withdrawn = WithdrawnPrices.read()
     for key, prices in wanted.items():

@@ -15,7 +15,14 @@ from catalog.price_ends import ended
 from catalog.price_rows import DATA_DIR, StatedPrice, read_price_csv
 from catalog.services import cross_check, loading, price_data
 from catalog.services.api_models import plan_api_models
-from catalog.services.price_import import ImportPlan, Source, apply_import, plan_import
+from catalog.services.price_import import (
+    ImportPlan,
+    Source,
+    StoredPrices,
+    apply_import,
+    plan_import,
+    stored_prices,
+)
 
 OWN_FILE = "api_prices.csv"
 CHANNELS_FILE = "channel_prices.csv"
@@ -24,25 +31,27 @@ CHANNELS_SOURCE = "aforo channels"
 PACKAGES = "price_packages.yaml"
 
 
-def plan_own_prices() -> ImportPlan:
-    """What loading our own price file would do.
+def plan_own_prices(stored: StoredPrices | None = None) -> ImportPlan:
+    """What loading our own price file would do; `stored` as `plan_import` takes it.
 
     Raises:
         ValueError: The file is malformed; names the line.
     """
     stated, source = _own_file(OWN_FILE, OWN_SOURCE)
-    return plan_import(source, stated)
+    return plan_import(source, stated, stored)
 
 
-def plan_channel_prices() -> ImportPlan:
+def plan_channel_prices(stored: StoredPrices | None = None) -> ImportPlan:
     """What loading the prices of channels would do: only of models that have standard prices already.
+
+    `stored` as `plan_import` takes it.
 
     Raises:
         ValueError: The file is malformed; names the line.
     """
     stated, source = _own_file(CHANNELS_FILE, CHANNELS_SOURCE)
     known = set(ApiPrice.objects.filter(channel=STANDARD, meter="input").values_list("slug", flat=True))
-    return plan_import(source, [price for price in stated if price.slug in known])
+    return plan_import(source, [price for price in stated if price.slug in known], stored)
 
 
 def _own_file(name: str, kind: str) -> tuple[tuple[StatedPrice, ...], Source]:
@@ -67,10 +76,11 @@ def published_on(package: str, version: str) -> datetime.date | None:
     return days.get((package, version))
 
 
-def plan_genai_prices(*, observed_on: datetime.date | None = None) -> ImportPlan:
+def plan_genai_prices(stored: StoredPrices | None = None, *, observed_on: datetime.date | None = None) -> ImportPlan:
     """What importing the data bundled in genai-prices would do.
 
     Args:
+        stored: as `plan_import` takes it.
         observed_on: the day its content is of; that of the package's release when not given.
     """
     reading = genai_prices.read_package()
@@ -87,7 +97,7 @@ def plan_genai_prices(*, observed_on: datetime.date | None = None) -> ImportPlan
         notes="" if day else _("It is not known when this version was published (%(file)s).") % {"file": PACKAGES},
         providers=reading.providers,
     )
-    return replace(plan_import(source, ended(reading.prices)), unpriced=reading.unpriced)
+    return replace(plan_import(source, ended(reading.prices), stored), unpriced=reading.unpriced)
 
 
 def apply(plan: ImportPlan) -> None:
@@ -111,12 +121,16 @@ def load_everything(*, with_package: bool = True) -> list[loading.LoadPlan | Imp
         loading.load([plan])
         done.append(plan)
     package = (plan_genai_prices,) if with_package else ()
-    for source in (plan_own_prices, *package, plan_channel_prices):
-        prices = source()
-        apply_import(prices)
+    stored = stored_prices()
+    for plan_of_source in (plan_own_prices, *package, plan_channel_prices):
+        prices = plan_of_source(stored)
         done.append(prices)
-        if source is plan_genai_prices and prices.close:
-            apply_import(plan_own_prices())  # days that the package held until now may stand in our own file
+        if prices.writes:
+            apply_import(prices)
+            stored = stored_prices()
+        if plan_of_source is plan_genai_prices and prices.close:
+            apply_import(plan_own_prices(stored))  # days that the package held until now may stand in our own file
+            stored = stored_prices()
     if with_package:
         models = plan_api_models(genai_prices.read_package())
         loading.load([models])

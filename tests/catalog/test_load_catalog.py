@@ -15,6 +15,7 @@ from catalog.models import EngineProfile, Gpu, Preset
 from catalog.revisions import current_revision
 from catalog.services import loading
 from catalog.snapshot import engine_facts
+from tests.shipped_catalog import load_shipped_catalog
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +37,7 @@ def test_an_empty_catalog_is_filled_in_one_revision():
 
 
 def test_a_second_load_changes_nothing():
-    load()
+    load_shipped_catalog(with_genai_prices=False)
     histories = Gpu.history.count()
     printed = load()
     assert "0 to add, 0 to change" in printed
@@ -45,7 +46,7 @@ def test_a_second_load_changes_nothing():
 
 
 def test_a_dry_run_prints_the_difference_and_writes_nothing():
-    load()
+    load_shipped_catalog(with_genai_prices=False)
     Gpu.objects.filter(slug="t4").update(tdp_w=71, loaded_sha256="")
     printed = load("--dry-run")
     assert "~ t4" in printed
@@ -54,14 +55,14 @@ def test_a_dry_run_prints_the_difference_and_writes_nothing():
 
 
 def test_a_row_edited_by_a_person_is_left_alone_and_named():
-    load()
+    load_shipped_catalog(with_genai_prices=False)
     Gpu.objects.filter(slug="t4").update(tdp_w=71, loaded_sha256="", edited_by_person=True)
     assert "= t4: edited by a person" in load()
     assert Gpu.objects.get(slug="t4").tdp_w == 71
 
 
 def test_a_changed_file_updates_the_row_with_history_and_provenance():
-    load()
+    load_shipped_catalog(with_genai_prices=False)
     row = Gpu.objects.get(slug="t4")
     Gpu.objects.filter(pk=row.pk).update(tdp_w=71, loaded_sha256="")
     load()
@@ -87,7 +88,7 @@ def test_a_field_that_does_not_exist_stops_the_load_by_name():
 
 
 def test_every_engine_profile_builds_the_engine_s_own_dataclass():
-    load()
+    load_shipped_catalog(with_genai_prices=False)
     slugs = set(EngineProfile.objects.values_list("slug", flat=True))
     assert {"ideal", "vllm-0.19", "vllm-0.11", "vllm-v0", "sglang-0.5", "tensorrt-llm-1", "llama.cpp"} <= slugs
     for slug in slugs:
@@ -98,7 +99,7 @@ def test_every_engine_profile_builds_the_engine_s_own_dataclass():
 
 def move_alias() -> str:
     """A catalog as an older release left it: the alias of the newest vLLM at an older profile. Returns the newest."""
-    load()
+    load_shipped_catalog(with_genai_prices=False)
     newest = EngineProfile.objects.get(slug=engine_facts("vllm")["slug"])
     EngineProfile.objects.filter(pk=newest.pk).delete()
     older = EngineProfile.objects.filter(slug__startswith="vllm").order_by("slug").first()

@@ -1,13 +1,17 @@
 """What a person deletes, renames, voids or ends stays so: loads leave it alone and name it."""
 
 import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from importlib import import_module
 from io import StringIO
 
 import pytest
 from django.apps import apps
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.db import transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 
@@ -24,13 +28,13 @@ ROW_MODELS = [model for model in apps.get_app_config("catalog").get_models() if 
 DAY = datetime.date(2026, 12, 1)
 
 
-@pytest.fixture(autouse=True)
-def _shipped(db):
+@pytest.fixture
+def shipped(db):
     load_shipped_catalog()
 
 
 @pytest.fixture
-def ada(django_user_model):
+def ada(shipped, django_user_model):
     return django_user_model.objects.create_user("ada")
 
 
@@ -58,46 +62,95 @@ def with_few_on_it(model):
     return model.objects.exclude(loaded_from="").order_by("-slug").first()
 
 
-@pytest.mark.parametrize("model", ROW_MODELS, ids=lambda model: model._meta.model_name)
-def test_a_deleted_row_of_every_kind_stays_deleted(model, ada):
-    row = with_few_on_it(model) or model.objects.order_by("-slug").first()
-    if model is PriceList:  # one that prices hang on cannot be deleted
-        ApiPrice.objects.filter(price_list=row).update(price_list=None)
-    before = ApiPrice.objects.count()
-    delete_with_what_hangs_on_it(row, ada)
-    gone = before - ApiPrice.objects.count()
-    said = load()
-    assert not model.objects.filter(slug=row.slug).exists()
-    assert ApiPrice.objects.count() == before - gone
-    assert "deleted by ada" in said
-    assert row.slug in said
-    assert load().count("0 to add") == said.count("0 to add")
+@dataclass
+class Word:
+    """What a person did to a row of every kind, and what the loads after it said."""
+
+    slugs: dict[type[CatalogRow], str]
+    prices: int
+    said: list[str]
 
 
-@pytest.mark.parametrize("model", ROW_MODELS, ids=lambda model: model._meta.model_name)
-def test_a_row_of_every_kind_that_a_person_renamed_does_not_come_back_under_its_old_name(model, ada):
-    row = model.objects.exclude(loaded_from="").first() or model.objects.first()
-    old, prices = row.slug, ApiPrice.objects.count()
-    row.slug = "renamed-by-ada"
-    save_by_person(row, user=ada, reason="our own name")
-    said = load()
-    assert not model.objects.filter(slug=old).exists()
-    assert ApiPrice.objects.count() == prices
-    assert "now renamed-by-ada" in said
+@pytest.fixture(scope="class")
+def word(request, models, django_db_setup, django_db_blocker) -> Iterator[Word]:
+    """What the class does to a row of every kind, then its loads, for all of them at once: a load takes seconds."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        load_shipped_catalog()
+        user = get_user_model().objects.create_user("ada")
+        slugs = {model: request.cls.act(user, model) for model in models}
+        yield Word(slugs=slugs, prices=ApiPrice.objects.count(), said=[load() for _ in range(request.cls.loads)])
+        transaction.set_rollback(True)
 
 
-@pytest.mark.parametrize("model", ROW_MODELS, ids=lambda model: model._meta.model_name)
-def test_a_row_of_every_kind_that_a_person_edited_is_not_written_over(model, ada):
-    row = model.objects.exclude(loaded_from="").first() or model.objects.first()
-    row.name = "As Ada calls it"
-    row.loaded_sha256 = ""
-    save_by_person(row, user=ada)
-    if model is PriceList:  # written with every import that writes
-        delete_by_person(ApiPrice.objects.filter(price_list=row).first(), user=None)
-        Withdrawal.objects.all().delete()
-    load()
-    row.refresh_from_db()
-    assert row.name == "As Ada calls it"
+# A price list that is gone keeps away all prices of its reading: it would hide what became of other rows.
+TOGETHER = [[model for model in ROW_MODELS if model is not PriceList], [PriceList]]
+of_every_kind = pytest.mark.parametrize(
+    ("models", "model"),
+    [(models, model) for models in TOGETHER for model in models],
+    indirect=["models"],
+    scope="class",
+    ids=lambda given: given._meta.model_name if isinstance(given, type) else "",
+)
+
+
+@pytest.fixture(scope="class")
+def models(request):
+    return request.param
+
+
+@of_every_kind
+class TestDeleted:
+    loads = 2
+
+    @staticmethod
+    def act(user, model):
+        row = with_few_on_it(model) or model.objects.order_by("-slug").first()
+        if model is PriceList:  # one that prices hang on cannot be deleted
+            ApiPrice.objects.filter(price_list=row).update(price_list=None)
+        delete_with_what_hangs_on_it(row, user)
+        return row.slug
+
+    def test_a_deleted_row_of_every_kind_stays_deleted(self, word, model):
+        assert not model.objects.filter(slug=word.slugs[model]).exists()
+        assert ApiPrice.objects.count() == word.prices
+        assert any(word.slugs[model] in line and "deleted by ada" in line for line in word.said[0].splitlines())
+        assert word.said[1].count("0 to add") == word.said[0].count("0 to add")
+
+
+@of_every_kind
+class TestRenamed:
+    loads = 1
+
+    @staticmethod
+    def act(user, model):
+        row = model.objects.exclude(loaded_from="").first() or model.objects.first()
+        old, row.slug = row.slug, f"renamed-by-ada-{model._meta.model_name}"
+        save_by_person(row, user=user, reason="our own name")
+        return old
+
+    def test_a_row_of_every_kind_that_a_person_renamed_does_not_come_back_under_its_old_name(self, word, model):
+        assert not model.objects.filter(slug=word.slugs[model]).exists()
+        assert ApiPrice.objects.count() == word.prices
+        assert f"now renamed-by-ada-{model._meta.model_name}" in word.said[0]
+
+
+@of_every_kind
+class TestEdited:
+    loads = 1
+
+    @staticmethod
+    def act(user, model):
+        row = model.objects.exclude(loaded_from="").first() or model.objects.first()
+        row.name = "As Ada calls it"
+        row.loaded_sha256 = ""
+        save_by_person(row, user=user)
+        if model is PriceList:  # written with every import that writes
+            delete_by_person(ApiPrice.objects.filter(price_list=row).first(), user=None)
+            Withdrawal.objects.all().delete()
+        return row.slug
+
+    def test_a_row_of_every_kind_that_a_person_edited_is_not_written_over(self, word, model):
+        assert model.objects.get(slug=word.slugs[model]).name == "As Ada calls it"
 
 
 def loaded_price(**given) -> ApiPrice:

@@ -1,13 +1,14 @@
 """An edit by one process is seen by the next request of every other: on an SQLite file, and on PostgreSQL."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import services
+from tests import services, templates
 from tests.live import HANGS_AFTER_S
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,8 +56,6 @@ def run(env: dict[str, str], *arguments: str) -> None:
 
 
 def edits_are_seen_by_every_process(env: dict[str, str]) -> None:
-    run(env, "manage.py", "migrate", "-v0")
-    run(env, "manage.py", "load_catalog", "--without-genai-prices", "-v0")
     servers = [
         subprocess.Popen([sys.executable, "-c", SERVER], cwd=ROOT, env=env, text=True, stdin=-1, stdout=-1)
         for _ in range(2)
@@ -78,21 +77,20 @@ def edits_are_seen_by_every_process(env: dict[str, str]) -> None:
 
 
 def test_on_an_sqlite_file(tmp_path):
+    shutil.copyfile(templates.sqlite_file("own"), tmp_path / "catalog.sqlite3")
     edits_are_seen_by_every_process(environment(f"sqlite:///{tmp_path / 'catalog.sqlite3'}", tmp_path))
 
 
 @pytest.mark.services
 def test_on_postgresql(tmp_path):
-    with services.postgresql_database() as database_url:
+    with services.postgresql_database("own") as database_url:
         edits_are_seen_by_every_process(environment(database_url, tmp_path))
 
 
 @pytest.mark.services
 def test_two_writers_at_once_both_count(tmp_path):
-    with services.postgresql_database() as database_url:
+    with services.postgresql_database("own") as database_url:
         env = environment(database_url, tmp_path)
-        run(env, "manage.py", "migrate", "-v0")
-        run(env, "manage.py", "load_catalog", "--without-genai-prices", "-v0")
         edit_many = EDIT + "\nfor n in range(20):\n    row.tdp_w = n + 1\n    save_by_person(row, user=None)\n"
         writers = [
             subprocess.Popen([sys.executable, "-c", edit_many, slug, "100"], cwd=ROOT, env=env) for slug in ("t4", "l4")

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 from config.celery import TASK_HARD_LIMIT_S, _broker_settings, app
+from tests import templates
 from tests.live import HANGS_AFTER_S, ROOT, embedded_environment
 
 
@@ -62,7 +64,8 @@ except Exception:
 
 def test_beat_and_pool_end_with_a_worker_that_was_killed(tmp_path):
     environment = embedded_environment(tmp_path)
-    subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, env=environment, check=True)
+    Path(environment["AFORO_DATA_DIR"]).mkdir()
+    shutil.copyfile(templates.sqlite_file("migrated"), Path(environment["AFORO_DATA_DIR"]) / "aforo.sqlite3")
     command = [sys.executable, "-m", "celery", "--app", "config.celery", "worker", "--beat", "--concurrency", "1"]
     log = (tmp_path / "worker.log").open("w")
     worker = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)

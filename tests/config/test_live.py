@@ -41,7 +41,7 @@ def survives_kills_and_stops_cleanly(service) -> None:
 
 
 def test_make_run_on_embedded_defaults(live_service, tmp_path):
-    service = live_service()
+    service = live_service(first_start=True)
     assert (tmp_path / "var" / "aforo.sqlite3").exists()
     assert (tmp_path / "var" / "demo.json").stat().st_mode & 0o077 == 0
     token = service.token
@@ -55,8 +55,8 @@ def test_make_run_on_embedded_defaults(live_service, tmp_path):
 
 
 @pytest.mark.services
-def test_make_run_on_postgresql_and_redis(live_service, services_environment):
-    service = live_service(services_environment)
+def test_make_run_on_postgresql_and_redis(live_service, empty_services_environment):
+    service = live_service(empty_services_environment)
     status, body = service.call("GET", "/statusz")
     assert status == 200
     assert body["checks"]["database"]["vendor"] == "postgresql"

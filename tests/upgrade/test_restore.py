@@ -67,10 +67,11 @@ def sqlite_rows(path: Path) -> list[str]:
 
 
 @pytest.mark.services
-def test_restore_on_postgresql(tmp_path, services_environment):
-    url = services_environment["DATABASE_URL"]
+def test_restore_on_postgresql(tmp_path, empty_services_environment):
+    url = empty_services_environment["DATABASE_URL"]
     artifacts = tmp_path / "var" / "artifacts"
-    environment = services_environment | {"BACKUP": str(tmp_path / "backup"), "AFORO_ARTIFACT_DIR": str(artifacts)}
+    folders = {"BACKUP": str(tmp_path / "backup"), "AFORO_ARTIFACT_DIR": str(artifacts)}
+    environment = empty_services_environment | folders
     (tmp_path / "backup").mkdir()
     RELEASES[-1].load_postgresql(url)
     shutil.copytree(RELEASES[-1].folder / "artifacts", artifacts)
