@@ -2,6 +2,8 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Dozens of processes start in a run of the tests: what one has compiled the next need not.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install install-dev run test test-services lint types validate bench bench-bills schema long chaos lock clean
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from django.test.client import ClientHandler
 from tests import services, templates
 from tests.live import LiveService, embedded_environment
 from tests.published_schema import hold
+from tests.starts import started_in
 
 REQUIRE_SERVICES = os.environ.get("AFORO_REQUIRE_SERVICES") == "1"
 REQUIRE_SHARED = os.environ.get("AFORO_REQUIRE_SHARED") == "1"
@@ -99,27 +99,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def live_service(tmp_path: Path) -> Iterator[Callable[..., LiveService]]:
-    """Starts `make run`'s supervisor in a data folder of its own: `live_service(AFORO_SWEEP_CHUNK_ROWS="64")`.
-
-    It finds what an earlier start left: a migrated database with the catalog; `first_start=True` has it find nothing.
-    """
-    started: list[LiveService] = []
-
-    def start(environment: dict[str, str] | None = None, *, first_start: bool = False, **extra: str) -> LiveService:
-        if environment is None:
-            environment = embedded_environment(tmp_path)
-            database = Path(environment["AFORO_DATA_DIR"]) / "aforo.sqlite3"
-            if not first_start and not database.exists():
-                database.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(templates.sqlite_file("whole"), database)
-        service = LiveService(environment | extra, tmp_path / f"supervisor-{len(started)}.log")
-        started.append(service)
-        service.start()
-        return service
-
-    yield start
-    for service in started:
-        service.stop()
+    """Starts `make run`'s supervisor in a data folder of its own: `live_service(AFORO_SWEEP_CHUNK_ROWS="64")`."""
+    with started_in(tmp_path) as start:
+        yield start
 
 
 @pytest.fixture

@@ -39,12 +39,11 @@ def compose_services() -> dict[str, Any]:
 
 
 class ComposeWeb(LiveService):
-    """The image's command; a migrated database with the catalog and a user with a token of every scope."""
+    """The image's command, on a database with the catalog; it makes a user with a token of every scope."""
 
     def start(self) -> None:
         for command in (
             ["migrate", "--no-input", "--verbosity", "0"],
-            ["load_catalog"],
             ["createsuperuser", "--no-input", "--username", "root", "--email", "root@example.org"],
         ):
             self._manage(*command)

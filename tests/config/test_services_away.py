@@ -56,7 +56,10 @@ def ask(service, path: str = TOKENS, method: str = "POST", body: str = '{"words"
 @pytest.mark.parametrize("how", ["down", "hung"])
 def test_without_redis_estimates_are_answered_and_requests_not_counted(how, hung_redis, tmp_path):
     redis = hung_redis if how == "hung" else f"redis://127.0.0.1:{free_port()}"
-    with services.postgresql_database() as database, compose_web(tmp_path, database=database, redis=redis) as service:
+    with (
+        services.postgresql_database("whole") as database,
+        compose_web(tmp_path, database=database, redis=redis) as service,
+    ):
         service.serve()
         for _ in range(5):
             status, answer = ask(service)
@@ -80,7 +83,7 @@ ORDER = (
 
 def test_a_database_that_stops_answering_is_503_and_comes_back(tmp_path):
     with (
-        services.postgresql_database() as database,
+        services.postgresql_database("whole") as database,
         services.redis_database() as redis,
         compose_web(tmp_path, database=database, redis=redis) as service,
     ):
@@ -106,7 +109,7 @@ def test_a_database_that_stops_answering_is_503_and_comes_back(tmp_path):
 
 def test_a_stopped_worker_leaves_the_web_in_rotation(tmp_path):
     with (
-        services.postgresql_database() as database,
+        services.postgresql_database("whole") as database,
         services.redis_database() as redis,
         compose_web(tmp_path, database=database, redis=redis) as service,
     ):

@@ -8,13 +8,17 @@ import contextlib
 import json
 import select
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.config.sockets import exchange, head, read, silent
-from tests.live import HANGS_AFTER_S, ROOT, free_port
+from tests.live import HANGS_AFTER_S, ROOT, LiveService, free_port
+from tests.starts import started_in
 
+# Most tests share a service: they share a worker of pytest.
+pytestmark = pytest.mark.xdist_group("slow clients")
 TOKENS = "/api/v1/estimates/tokens/"
 CHUNKED = ("Content-Type: application/json", "Transfer-Encoding: chunked")
 ONE_CHUNK = '5\r\n{"wor\r\n'
@@ -42,10 +46,17 @@ def answers_throughout(port: int, token: str) -> None:
     assert (status, b'"tokens":1200' in answer) == (200, True)
 
 
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory) -> Iterator[LiveService]:
+    """One service for all that must answer while sockets are held; the deadline is far."""
+    settings = {"AFORO_BODY_WITHIN_S": "300", "AFORO_WEB_THREADS": "4", "AFORO_MAX_HELD_BODY_BYTES": "200000"}
+    with started_in(tmp_path_factory.mktemp("patient")) as start:
+        yield start(**settings)
+
+
 @pytest.mark.timeout(600)
-def test_seventy_silent_sockets_of_each_kind_stop_nothing(live_service):
-    # The deadline is far: what answers does so although the sockets are still held.
-    service = live_service(AFORO_BODY_WITHIN_S="300", AFORO_WEB_THREADS="4")
+def test_seventy_silent_sockets_of_each_kind_stop_nothing(patient):
+    service = patient
     for sent in IDLE.values():
         with silent(port_of(service), sent, 70):
             answers_throughout(port_of(service), service.token)
@@ -55,12 +66,11 @@ def test_seventy_silent_sockets_of_each_kind_stop_nothing(live_service):
             answers_throughout(port_of(service), service.token)
     # Those that went away half said leave no traceback.
     assert "Traceback" not in service.text()
-    assert service.stop() == 0
 
 
 @pytest.mark.timeout(600)
 def test_bodies_have_a_deadline_a_limit_and_an_owner(live_service):
-    service = live_service(AFORO_BODY_WITHIN_S="10", AFORO_ALLOW_ANONYMOUS="0", AFORO_MAX_UPLOAD_BYTES="4096")
+    service = live_service(AFORO_BODY_WITHIN_S="6", AFORO_ALLOW_ANONYMOUS="0", AFORO_MAX_UPLOAD_BYTES="4096")
     port = port_of(service)
     token = (f"Authorization: Bearer {service.token}",)
 
@@ -96,9 +106,8 @@ def test_bodies_have_a_deadline_a_limit_and_an_owner(live_service):
     service.stop()
 
 
-def test_what_all_unfinished_bodies_hold_is_limited(live_service):
-    service = live_service(AFORO_BODY_WITHIN_S="300", AFORO_MAX_HELD_BODY_BYTES="200000", AFORO_WEB_PROCESSES="1")
-    port = port_of(service)
+def test_what_all_unfinished_bodies_hold_is_limited(patient):
+    port = port_of(patient)
     sent = head("POST", TOKENS, "Content-Type: application/json", "Content-Length: 150001") + "x" * 150_000
     with silent(port, sent, 2) as pair:
         # Two thirds of what may be held each: whichever is read second is refused.
@@ -106,12 +115,10 @@ def test_what_all_unfinished_bodies_hold_is_limited(live_service):
         status, answer = read(refused[0])
         assert (status, b"retry-after: 5" in answer) == (503, True)
         assert exchange(port, head("GET", "/healthz", "Connection: close"))[0] == 200
-    service.stop()
 
 
-def test_a_request_reaches_django_as_it_was_sent(live_service):
-    service = live_service()
-    port = port_of(service)
+def test_a_request_reaches_django_as_it_was_sent(patient):
+    service, port = patient, port_of(patient)
     close = "Connection: close"
     # Any Host for a probe, and no traceback for it; for the rest only ours.
     assert exchange(port, head("GET", "/healthz", close, host="10.1.2.3"))[0] == 200
@@ -126,7 +133,7 @@ def test_a_request_reaches_django_as_it_was_sent(live_service):
     assert exchange(port, head("GET", "/%ff%fe/", close))[0] == 404
     head_only = exchange(port, head("HEAD", "/static/aforo/favicon.svg", close))[1]
     assert head_only.endswith(b"\r\n\r\n")
-    service.stop()
+    assert service.stop() == 0
 
 
 NGINX = Path("/usr/sbin/nginx")

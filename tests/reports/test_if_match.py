@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import yaml
 from django.contrib.auth import get_user_model
 from django.db import connection
 from rest_framework.test import APIClient
@@ -13,7 +12,7 @@ from catalog.models import CachePolicy, Provider
 from reports.models import ReportVersion
 from reports.services import versions
 from tests.catalog.factories import EngineProfileFactory, GpuFactory, LanguageModelFactory, PresetFactory
-from tests.live import ROOT
+from tests.published_schema import published
 from tests.reports.test_at_once import at_once, prepared
 
 
@@ -46,10 +45,9 @@ ROWS: dict[str, Callable[[], Any]] = {
 
 def operations() -> list[tuple[str, str]]:
     """Method and folder of every operation that the published schema gives an `If-Match`."""
-    paths = yaml.load((ROOT / "docs/openapi.yaml").read_text(), yaml.CSafeLoader)["paths"]
     return [
         (method, path.removeprefix("/api/v1/").split("/")[0])
-        for path, operations in paths.items()
+        for path, operations in published()["paths"].items()
         for method, operation in operations.items()
         if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", ()))
     ]
