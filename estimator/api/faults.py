@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from catalog.spelling import near_matches
+from estimator.api import unequal
 from estimator.question.fields import TAG_PREFIX, Kind
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode
@@ -31,6 +32,8 @@ def _issue(detail: ErrorDetails, facts: Facts | None, search: bool) -> Issue:
     path = _path(detail)
     context = detail.get("ctx", {})
     kind = detail["type"]
+    if kind in ("one_of_keys", "extra_forbidden") and unequal.is_several(path, detail["input"]):
+        return Issue(path=path, code="not_supported", detail=unequal.refusal(detail["input"], facts))
     if kind == "unknown_slug":
         return _unknown_slug(path, detail["input"], context, facts)
     if kind == "one_of_keys":

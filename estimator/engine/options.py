@@ -14,8 +14,8 @@ class MemoryOverrides:
     `utilization`: share of the GPU's memory the engine may use, in (0, 1]. `kv_cache_tokens_observed`: what the server
     printed at start, tokens of KV cache of one replica; it beats the model (basis `observed`). The names below it are
     the engines' own: longest sequence of the server (tokens), prefixes kept or not; vLLM's scheduling of steps ahead,
-    unlike layers at full length, no captured graphs, graphs up to a batch size; SGLang's shares of windows and states;
-    llama.cpp's slots in one stream; the type that states are kept in (`STATE_TYPES`).
+    unlike layers at full length, no captured graphs, graphs up to a batch size or of stated ones; SGLang's shares of
+    windows and states; llama.cpp's slots in one stream; the type that states are kept in (`STATE_TYPES`).
     """
 
     utilization: float | None = None
@@ -29,6 +29,7 @@ class MemoryOverrides:
     disable_hybrid_kv_cache_manager: bool | None = None
     enforce_eager: bool | None = None
     max_cudagraph_capture_size: int | None = None
+    cudagraph_capture_sizes: tuple[int, ...] | None = None
     swa_full_tokens_ratio: float | None = None
     mamba_full_memory_ratio: float | None = None
     kv_unified: bool | None = None

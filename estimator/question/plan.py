@@ -103,6 +103,9 @@ class Memory(RequestBody):
     max_cudagraph_capture_size: Count | None = Field(
         default=None, description="vLLM: largest captured batch, count; twice max_num_seqs, at most 512, by default."
     )
+    cudagraph_capture_sizes: Annotated[tuple[Count, ...], Field(min_length=1, max_length=1000)] | None = Field(
+        default=None, description="vLLM: the captured batches themselves, count each; in place of the largest."
+    )
     swa_full_tokens_ratio: PositiveShare | None = Field(
         default=None, description="SGLang: tokens of windowed layers for each token of whole ones; 0.8 by default."
     )

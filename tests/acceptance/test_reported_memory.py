@@ -61,6 +61,66 @@ def test_n13_slots_of_llama_cpp_keep_window_and_micro_batch_each(ask):
         assert ask("memory-fit", body)["kv_cache"]["needed_bytes"] == mib * 2**20
 
 
+@pytest.mark.parametrize(("batched", "gib"), [(8192, 2.84), (4096, 2.42), (3072, 2.32), (2048, 2.21)])
+def test_n18_the_peak_of_a_hybrid_is_logits_pass_and_a_constant(fit, batched, gib):
+    # vllm 52872: 64 layers, 48 of them delta nets, on RTX 5090 at 0.93; four peaks on one line, said 3 % less
+    memory = {"utilization": 0.93, "max_batched_tokens": batched}
+    per_gpu = fit("qwen3.6-27b-nvfp4", "rtx-5090", 131_072, precision=FP8, memory=memory, engine="vllm-0.26")["per_gpu"]
+    assert per_gpu["activation_bytes"] / GIB == pytest.approx(gib, rel=0.04)
+
+
+def test_a_hybrid_leaves_as_many_blocks_as_a_server_that_refused_1024_sequences(fit):
+    # vllm-project/recipes 551: Qwen3.6-27B-FP8 on one H100 at 0.95 has 856 blocks
+    startup = fit("qwen3.5-27b", "h100-sxm5-80gb", 8192, engine="vllm-0.22", precision={"weights": "fp8"},
+                  memory={"utilization": 0.95})["startup"]  # fmt: skip
+    assert startup["blocks"] == pytest.approx(856, rel=0.02)
+
+
+def test_n11_gpt_oss_loads_more_before_0_11(fit):
+    # vllm 23278 (0.10): 65.97 GiB; the start-up log of 0.11.0: 64.38
+    weights = [
+        fit("gpt-oss-120b", "h100-sxm5-80gb", 4096, engine=engine)["per_gpu"]["weights_bytes"] / GIB
+        for engine in ("vllm-0.10", "vllm-0.11.0", "vllm-0.19")
+    ]
+    assert weights[0] == pytest.approx(65.97, rel=2e-3)
+    assert weights[1] == weights[2] == pytest.approx(64.38, rel=4e-3)
+
+
+def test_stated_sizes_of_captured_graphs_are_counted_themselves(fit):
+    graphs = [
+        fit("llama-3.1-8b", "h100-sxm5-80gb", 8192, engine="vllm-0.25", memory={"max_num_seqs": 256} | sizes)[
+            "per_gpu"
+        ]["cuda_graph_bytes"]
+        for sizes in ({}, {"cudagraph_capture_sizes": [1, 2, 4]}, {"cudagraph_capture_sizes": [1, 512]})
+    ]
+    each = (graphs[1] - graphs[2]) / 3  # three and three sizes against two and one
+    assert graphs[0] > graphs[1] > graphs[2]
+    assert graphs[0] - graphs[1] == pytest.approx(80 * each)  # 86 sizes by default
+
+
+UNEQUAL = [
+    ({"gpu": ["rtx-5090", "rtx-3090"]}, "#/gpu", "gpu rtx-3090"),
+    ({"gpus": ["h100-sxm5-80gb", "h200-sxm-141gb"]}, "#/gpus", "gpu h100-sxm5-80gb"),
+    (
+        {"nodes": [{"gpu": "a40", "count": 4}, {"gpu": "l4", "count": 4}]},
+        "#/nodes",
+        "gpu l4, which has least memory, with tp",
+    ),
+    ({"gpus": {"rtx-4090": 2, "rtx-3090": 2}}, "#/gpus", "= 4"),
+    ({"gpu": []}, "#/gpu", "of one kind"),
+]
+
+
+@pytest.mark.parametrize(("asked", "pointer", "says"), UNEQUAL)
+def test_unlike_gpus_are_refused_with_the_nearest_question(ask, asked, pointer, says):
+    body = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb"} | asked
+    errors = ask("memory-fit", body, status=400)["errors"]
+    (error,) = [one for one in errors if one["pointer"] == pointer]
+    assert error["code"] == "not_supported"
+    assert "of one kind" in error["detail"]
+    assert says in error["detail"]
+
+
 def test_n34_from_0_20_the_share_is_0_92_and_graphs_are_inside_it(fit):
     old, new = (
         fit("llama-3.1-8b", "h100-sxm5-80gb", 8192, engine=engine)["per_gpu"] for engine in ("vllm-0.19", "vllm")

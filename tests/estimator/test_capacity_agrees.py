@@ -28,7 +28,7 @@ from estimator.estimates.throughput.compute import estimate_throughput
 from estimator.estimates.throughput.figures import METRICS
 from estimator.estimates.throughput.replica import replica_speed
 from estimator.question.plan import Memory, Parallelism, PlanRequest, Precision
-from estimator.question.workload import Targets, Workload
+from estimator.question.workload import Speculative, Targets, Workload
 from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.resolve import resolve_plan
 from estimator.validation import shipped
@@ -47,6 +47,18 @@ DEGREES = (
     {"dp": 4},
     {"tp": 2, "dp": 2, "ep": 4},
 )
+RELEASES = (
+    "vllm-0.11.0",
+    "vllm-0.16",
+    "vllm-0.18",
+    "vllm-0.20.0",
+    "vllm-0.24",
+    "vllm-0.27",
+    "vllm-0.29",
+    "sglang-0.5.19",
+)
+"""Releases that differ from their profiles in groups, states or what they print."""
+DRAFT = Speculative(acceptance_rate=0.7, draft_tokens=3)
 LENGTHS = ((1, 1), (128, 128), (921.6, 921.6), (1000, 300), (100, 5000), (7373, 922), (30_000, 500), (100_000, 4000))
 MODES = (WorkloadMode.CLOSED_LOOP, WorkloadMode.STATIC_BATCH, WorkloadMode.DECODE_STEP, WorkloadMode.OFFLINE)
 
@@ -74,11 +86,20 @@ def drawn(number):
         max_num_seqs=rng.choice((None, None, None, 8, 4096)),
         max_batched_tokens=rng.choice((None, None, 512)),
         kv_cache_tokens_observed=rng.choice((None,) * 9 + (65_536,)),
+        enable_prefix_caching=rng.choice((None, None, True, False)),
+        async_scheduling=rng.choice((None, None, False)),
+        disable_hybrid_kv_cache_manager=rng.choice((None, None, None, True)),
+        swa_full_tokens_ratio=rng.choice((None, None, 0.3)),
+        mamba_full_memory_ratio=rng.choice((None, None, 0.4)),
+        mamba_ssm_cache_dtype=rng.choice((None, None, "bfloat16")),
+        kv_unified=rng.choice((None, None, True)),
     )
     asked = PlanRequest(
         model=rng.choice(sorted(facts.slugs("model"))),
         gpu=rng.choice(gpus()),
-        engine=rng.choice(sorted(facts.slugs("engine"))),
+        engine=rng.choice((*sorted(facts.slugs("engine")), *RELEASES)),
+        mtp_layers_loaded=rng.choice((0, 0, 1)),
+        speculative=rng.choice((None, None, None, DRAFT)),
         precision=Precision(weights=rng.choice(WEIGHTS), kv_cache=rng.choice(CACHES)),
         parallelism=Parallelism(**rng.choice(DEGREES)),
         memory=limits,
@@ -152,8 +173,8 @@ def check_clamp(plan, speed):
     # Where a whole prompt is one pass, memory-fit would count another server for another length.
     if plan.engine.memory.batched_tokens_follow_context and plan.memory.max_batched_tokens is None:
         return
-    if speed.memory_cache.observed and len(speed.memory_cache.stages[0].allocation.chunk_blocks):
-        return  # a printed size of a hybrid cache is of sequences of the longest length
+    if speed.memory_cache.observed and not speed.memory_cache.stages[0].allocation.is_plain:
+        return  # a printed size of a cache of unlike layers or states is of sequences of the longest length
     fit = estimate_memory(with_length(plan, asked)).fit
     dp, limit = plan.parallelism.dp, fit.engine_sequences_limit
     most = speed.figures.max_sequences
@@ -172,6 +193,12 @@ def test_memory_fit_and_throughput_agree_on_what_fits():
     assert len(plans) - fitting > 200
     assert sum(saturated for _, saturated in seen) > 50
     assert {plan.engine.slug for plan in plans} == {profile["slug"] for profile in engines()}
+    assert sum(plan.speculative is not None and has_states(plan) for plan in plans) > 20
+    assert sum(plan.memory.enable_prefix_caching is not None and has_states(plan) for plan in plans) > 50
+
+
+def has_states(plan):
+    return any(group.state is not None for group in plan.model.architecture.layer_groups)
 
 
 def engines():

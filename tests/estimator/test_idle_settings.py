@@ -17,6 +17,8 @@ def value_of(annotation):
     """A value that a field takes: of its plain type, or the last of its names."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)[-1]
+    if get_origin(annotation) is tuple:
+        return [value_of(get_args(annotation)[0])]
     parts = [part for part in get_args(annotation) if part is not type(None)]
     return VALUES[annotation] if annotation in VALUES else value_of(parts[0])
 

@@ -1,5 +1,6 @@
 """The memory of one GPU as a ledger: weights, runtime, activations, graphs and cache of the worst rank, and slack."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -14,6 +15,7 @@ from estimator.engine.memory.layer_caches import LayerCache
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.weights import (
     FoldedArchitecture,
+    MxfpPadding,
     Placement,
     RankWeights,
     component_format,
@@ -165,20 +167,37 @@ def activation_bytes(plan: MemoryPlan, *, has_head: bool, width: float | None = 
 
     max(T·2·(3f + 3d) + c0, κ·S·V·4) + expert workspace; a stage without the head: T·2·(3f + 3d) + c0 + stage constant +
     expert workspace. The logits of the sampler's dry run are fp32 and not split over tp.
+    Models with states: T·2·(2f + 4d) + c1 + κ·S·V·4 + expert workspace.
 
-    Source: vLLM start-up logs (docs/model.md, memory).
+    Source: vLLM start-up logs (docs/model.md, memory); of models with states vLLM issue 52872 (peaks at four sizes of a
+    pass, on one line), pull request 30515 and the logs of a server with 1 and with 16 sequences.
     """
     policy, architecture = plan.policy, plan.architecture
     if not policy.activation_mlp_copies and not policy.logits_copies:
         return float(policy.activation_constant_bytes)
     f = mlp_width(architecture, plan.parallelism.tp) if width is None else width
+    if adds_up(plan):
+        per_token = policy.hybrid_mlp_copies * f + policy.hybrid_hidden_copies * architecture.hidden_size
+        passing = batched_tokens_of(plan) * 2.0 * per_token + policy.hybrid_activation_bytes
+        sampled = _logits_bytes(plan) if has_head else float(policy.stage_activation_bytes)
+        return passing + sampled + expert_workspace_bytes(plan)
     per_token = policy.activation_mlp_copies * f + policy.activation_hidden_copies * architecture.hidden_size
     passing = batched_tokens_of(plan) * 2.0 * per_token + policy.activation_constant_bytes
     workspace = expert_workspace_bytes(plan)
     if not has_head:
         return passing + policy.stage_activation_bytes + workspace
-    logits = policy.logits_copies * sequences_limit_of(plan) * architecture.vocab_size * 4.0
-    return max(passing, logits) + workspace
+    return max(passing, _logits_bytes(plan)) + workspace
+
+
+def adds_up(plan: MemoryPlan) -> bool:
+    """Whether the peak is the sum of its parts: that of models with states, where the engine's logs say so."""
+    states = any(group.state is not None for group in plan.architecture.layer_groups)
+    return bool(plan.policy.hybrid_activation_bytes) and states
+
+
+def _logits_bytes(plan: MemoryPlan) -> float:
+    """Logits of the sampler's dry run: κ·S·V·4."""
+    return plan.policy.logits_copies * sequences_limit_of(plan) * plan.architecture.vocab_size * 4.0
 
 
 def lora_bytes(architecture: Architecture, lora: Lora | None, tp: int, *, layers: tuple[int, ...]) -> float:
@@ -214,14 +233,20 @@ def _graphs(plan: MemoryPlan) -> int:
     """Bytes of the graphs that a plan captures; none where it runs eagerly."""
     if plan.overrides.enforce_eager:
         return 0
-    return graph_bytes(plan.policy, sequences_limit_of(plan), plan.overrides.max_cudagraph_capture_size)
+    asked = plan.overrides
+    return graph_bytes(
+        plan.policy, sequences_limit_of(plan), asked.max_cudagraph_capture_size, asked.cudagraph_capture_sizes
+    )
 
 
-def graph_bytes(policy: MemoryPolicy, max_num_seqs: int, largest: int | None = None) -> int:
+def graph_bytes(
+    policy: MemoryPolicy, max_num_seqs: int, largest: int | None = None, stated: Sequence[int] | None = None
+) -> int:
     """Bytes of captured graphs: those of the first, and `cuda_graph_size_bytes` for each captured batch size.
 
     Batch sizes 1, 2, 4, every 8th to 256 and every 16th to 512 are captured: for mixed passes up to twice
-    `max_num_seqs`, for decode alone up to `max_num_seqs`, and none above `largest` where that is set.
+    `max_num_seqs`, for decode alone up to `max_num_seqs`, and none above `largest` where that is set. `stated` sizes
+    are captured in place of these, for decode those of them up to `max_num_seqs`.
     Source: vLLM config/vllm.py (0.20 to 0.33); eight sequences make 9 graphs, 256 make 86, as the logs say.
 
     >>> graph_bytes(MemoryPolicy(cuda_graph_bytes=0, cuda_graph_size_bytes=1), 8)
@@ -231,6 +256,11 @@ def graph_bytes(policy: MemoryPolicy, max_num_seqs: int, largest: int | None = N
     """
     if not policy.cuda_graph_size_bytes:
         return policy.cuda_graph_bytes
+    if stated is not None:
+        own = set(stated)
+        return policy.cuda_graph_bytes + policy.cuda_graph_size_bytes * (
+            len(own) + sum(size <= max_num_seqs for size in own)
+        )
     most = 512 if largest is None else largest
     sizes = _captured_sizes(min(2 * max_num_seqs, most)) + _captured_sizes(min(max_num_seqs, most))
     return policy.cuda_graph_bytes + sizes * policy.cuda_graph_size_bytes
@@ -264,7 +294,7 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
         degrees,
         stage=stage,
         nominal=policy.nominal_weights,
-        pad_columns=policy.mxfp4_pad_columns,
+        padding=MxfpPadding(columns=policy.mxfp4_pad_columns, hidden=policy.mxfp4_pad_hidden),
         placement=Placement(host_embedding=policy.input_embedding_on_host, head_is_layer=policy.head_counts_as_layer),
     )
     model = _stored_share(plan, folded, weights)

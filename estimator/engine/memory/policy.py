@@ -42,6 +42,8 @@ class MemoryPolicy:
     with T batched tokens, f the MLP width on the rank, d the hidden size, S `max_num_seqs` and V the vocabulary; a
     pipeline stage without the head: the first term plus `stage_activation_bytes`. The workspace of fused expert kernels
     (k experts a token, n their width on the rank) stays allocated; the kernels for mxfp4 have none.
+    Of models with states, where `hybrid_activation_bytes` is not 0, the parts add up:
+        T · 2 · (hybrid_mlp_copies · f + hybrid_hidden_copies · d) + hybrid_activation_bytes + logits + workspace
 
     GPUs with at least `large_gpu_bytes`, except those of `small_families` (vLLM leaves the A100 out by name), take
     `max_num_seqs` and `max_batched_tokens`, the others the `small_` values; those of at least `huge_gpu_bytes` take
@@ -94,6 +96,9 @@ class MemoryPolicy:
     activation_constant_bytes: int = 0
     activation_mlp_copies: float = 3.0
     activation_hidden_copies: float = 3.0
+    hybrid_activation_bytes: int = 0
+    hybrid_mlp_copies: float = 2.0
+    hybrid_hidden_copies: float = 4.0
     logits_copies: float = 0.0
     stage_activation_bytes: int = 0
     expert_workspace_copies: float = 0.0
@@ -122,6 +127,7 @@ class MemoryPolicy:
     sequences_within_blocks: bool = False
     printed_tokens: Literal["blocks", "concurrency"] = "blocks"
     mxfp4_pad_columns: int = 0
+    mxfp4_pad_hidden: int = 0
     nominal_weights: bool = False
     input_embedding_on_host: bool = False
     head_counts_as_layer: bool = False

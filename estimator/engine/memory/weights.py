@@ -114,6 +114,14 @@ class RankWeights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MxfpPadding:
+    """Multiples that engines round inputs of mxfp4 expert matrices, and besides the hidden width, up to (0: none)."""
+
+    columns: int = 0
+    hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """Where an engine puts parts of a model.
 
@@ -142,7 +150,7 @@ def rank_weights(
     *,
     stage: int = 0,
     nominal: bool = False,
-    pad_columns: int = 0,
+    padding: MxfpPadding | None = None,
     placement: Placement | None = None,
 ) -> RankWeights:
     """Weight bytes of one rank of a pipeline stage.
@@ -158,13 +166,13 @@ def rank_weights(
         parallelism: degrees.
         stage: pipeline stage, from 0.
         nominal: count every parameter at the bare bits of the format (the source documents' way).
-        pad_columns: round the inputs of mxfp4 expert matrices up to a multiple of this (0: no padding).
+        padding: what the kernels for mxfp4 experts round up.
         placement: where an engine puts parts otherwise than equal stages with the embedding on the first.
 
     Returns:
         Bytes, exact up to the rounding of floats.
     """
-    key = ("weights", precision, parallelism, stage, nominal, pad_columns, placement)
+    key = ("weights", precision, parallelism, stage, nominal, padding, placement)
     kept = folded.kept.get(key)
     if isinstance(kept, RankWeights):
         return kept
@@ -176,7 +184,7 @@ def rank_weights(
     elif precision.weights in GGUF_MIXES:
         built = _in_file(folded, precision, parallelism, stage, span)
     else:
-        built = _priced(folded, precision, parallelism, stage, layers, pad_columns)
+        built = _priced(folded, precision, parallelism, stage, layers, padding)
     if placement and placement.host_embedding:
         built = _without_embedding(folded, parallelism, built)
     folded.kept[key] = built
@@ -270,7 +278,7 @@ def _priced(
     parallelism: Parallelism,
     stage: int,
     layers: tuple[int, ...],
-    pad_columns: int,
+    padding: MxfpPadding | None,
 ) -> RankWeights:
     """Bytes by matrix kind."""
     architecture = folded.architecture
@@ -282,7 +290,7 @@ def _priced(
         held = Fraction(layers[index] * group.copies, group.layers)
         bits = group.loose_elements * SIXTEEN_BITS
         for part in group.parts:
-            bits += _part_bits(folded, group, part, precision, pad_columns) * _share(part.split, group, parallelism)
+            bits += _part_bits(folded, group, part, precision, padding) * _share(part.split, group, parallelism)
         total += bits * held / 8
     first, last = stage == 0, stage == pp - 1
     sixteen = Fraction(4 if precision.weights == "fp32" else 2)
@@ -348,7 +356,7 @@ def component_format(precision: Precision, component: Component) -> str:
 
 
 def _part_bits(
-    folded: FoldedArchitecture, group: _FoldedGroup, part: _Part, precision: Precision, pad_columns: int
+    folded: FoldedArchitecture, group: _FoldedGroup, part: _Part, precision: Precision, padding: MxfpPadding | None
 ) -> Fraction:
     """Bits of one part in one layer, by the requested format or the checkpoint's own formats."""
     name = component_format(precision, part.component)
@@ -358,22 +366,25 @@ def _part_bits(
     if quantization is not None and part.stored and same_family(name, quantization.weight_format):
         bits = sum(
             (
-                _padded(stored_bits(totals, weight_coding(stored)), stored, part, totals, pad_columns)
+                _padded(stored_bits(totals, weight_coding(stored)), stored, part, totals, padding)
                 for stored, totals in part.stored.items()
             ),
             Fraction(0),
         )
         return bits / group.layers
     coding = weight_coding(name)
-    return _padded(stored_bits(part.totals, coding), name, part, part.totals, pad_columns)
+    return _padded(stored_bits(part.totals, coding), name, part, part.totals, padding)
 
 
-def _padded(bits: Fraction, name: str, part: _Part, totals: MatrixTotals, pad_columns: int) -> Fraction:
-    """Bits with the padding that kernels for mxfp4 experts need: rows rounded up to a multiple."""
-    if not pad_columns or name != "mxfp4" or part.split is not Split.EXPERTS or not totals.tensors:
+def _padded(bits: Fraction, name: str, part: _Part, totals: MatrixTotals, padding: MxfpPadding | None) -> Fraction:
+    """Bits with the padding that kernels for mxfp4 experts need: rows, and the hidden width, rounded up."""
+    if padding is None or name != "mxfp4" or part.split is not Split.EXPERTS or not totals.tensors:
         return bits
     width = Fraction(totals.columns, totals.tensors)
-    return bits * (-(-width // pad_columns) * pad_columns) / width
+    for multiple in (padding.columns, padding.hidden):
+        if multiple:
+            bits *= (-(-width // multiple) * multiple) / width
+    return bits
 
 
 def own_weight_format(architecture: Architecture) -> str | None:

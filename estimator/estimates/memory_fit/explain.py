@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from estimator.engine.explain import Step
-from estimator.engine.memory.ledger import expert_workspace_bytes, mlp_width, share_of_memory
+from estimator.engine.memory.ledger import adds_up, expert_workspace_bytes, mlp_width, share_of_memory
 
 if TYPE_CHECKING:
     from estimator.estimates.memory_fit.compute import MemoryEstimate
@@ -86,6 +86,8 @@ def _activation_steps(estimate: "MemoryEstimate") -> list[Step]:
     rank, policy, plan = estimate.fit.rank, estimate.memory.policy, estimate.memory
     if not policy.activation_mlp_copies or not rank.activation_bytes or rank.stage != plan.parallelism.pp - 1:
         return [_plain("activation_bytes", rank.activation_bytes, "bytes", policy.evidence or "engine profile")]
+    if adds_up(plan):
+        return [_summed_activation(estimate)]
     return [
         Step.worked(
             name="activation_bytes",
@@ -110,6 +112,33 @@ def _activation_steps(estimate: "MemoryEstimate") -> list[Step]:
             source=_LOGS,
         )
     ]
+
+
+def _summed_activation(estimate: "MemoryEstimate") -> Step:
+    """Activation peak of a model with states, whose parts add up."""
+    rank, policy, plan = estimate.fit.rank, estimate.memory.policy, estimate.memory
+    return Step.worked(
+        name="activation_bytes",
+        formula=(
+            "round(batched_tokens · 2 · (mlp_copies · mlp_width + hidden_copies · hidden_size) + constant + "
+            "logits_copies · max_num_seqs · vocab_size · 4 + expert_workspace)"
+        ),
+        values={
+            "batched_tokens": rank.batched_tokens,
+            "mlp_copies": policy.hybrid_mlp_copies,
+            "mlp_width": mlp_width(plan.architecture, plan.parallelism.tp),
+            "hidden_copies": policy.hybrid_hidden_copies,
+            "hidden_size": plan.architecture.hidden_size,
+            "constant": policy.hybrid_activation_bytes,
+            "logits_copies": policy.logits_copies,
+            "max_num_seqs": rank.max_num_seqs,
+            "vocab_size": plan.architecture.vocab_size,
+            "expert_workspace": expert_workspace_bytes(plan),
+        },
+        value=rank.activation_bytes,
+        unit="bytes",
+        source=_LOGS,
+    )
 
 
 def _cache_steps(estimate: "MemoryEstimate") -> list[Step]:
