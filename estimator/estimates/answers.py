@@ -1,10 +1,22 @@
 """Parts that every answer holds; the response models of the endpoints build on `Answer`."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Self, get_type_hints
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema, create_model
+from pydantic import (
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    create_model,
+)
 
 from estimator.engine.explain import Step
 from estimator.engine.version import ESTIMATOR_VERSION
@@ -39,12 +51,35 @@ class ResponsePart(BaseModel):
         allow_inf_nan=False,
         frozen=True,
         from_attributes=True,
+        populate_by_name=True,
         json_schema_serialization_defaults_required=True,
     )
 
 
-def part_of(source: type, name: str, doc: str, **said: str) -> Any:
-    """A part of an answer that shows fields of a dataclass as they are: their types are those of the dataclass.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A field of a part: what it says, its type where it is another than the source's, and its place in the source."""
+
+    text: str
+    kind: Any = None
+    at: str = ""
+
+
+def shown(text: str, *, kind: Any = None, at: str = "") -> Shown:
+    """A field of a part of an answer that is not the source's field of the same name as it is.
+
+    Args:
+        text: its description and unit.
+        kind: its type; that of the source when not given.
+        at: dotted name of the attribute that it shows; its own name when not given.
+    """
+    return Shown(text=text, kind=kind, at=at)
+
+
+def part_of(source: type, name: str, doc: str, /, **said: str | Shown) -> Any:
+    """A part of an answer that shows fields of a dataclass: their types are those of the dataclass.
+
+    `model_validate(an object of the source)` makes the part.
 
     Args:
         source: the dataclass.
@@ -52,12 +87,35 @@ def part_of(source: type, name: str, doc: str, **said: str) -> Any:
         doc: what the part is.
         said: the fields shown, in order, each with its description and unit.
     """
-    types = get_type_hints(source)
-    money = {Decimal: Amount, Decimal | None: Amount | None}
-    fields: dict[str, Any] = {
-        field: (money.get(types[field], types[field]), Field(description=text)) for field, text in said.items()
-    }
+    fields: dict[str, Any] = {}
+    for field, told in said.items():
+        how = Shown(text=told) if isinstance(told, str) else told
+        if (kind := how.kind) is None:
+            kind = _type_at(source, how.at or field)
+            kind = _SENT.get(kind, kind)
+        place = AliasPath(*how.at.split(".")) if how.at else None
+        fields[field] = (kind, Field(description=how.text or None, validation_alias=place))
     return create_model(name, __base__=ResponsePart, __doc__=doc, **fields)
+
+
+_SENT: dict[Any, Any] = {Decimal: Amount, Decimal | None: Amount | None}
+
+
+def _type_at(source: type, path: str) -> Any:
+    """The type of an attribute, that of a property included."""
+    found: Any = source
+    for name in path.split("."):
+        value = getattr(found, name, None)
+        if name == "value" and issubclass(found, StrEnum):
+            found = str
+        elif isinstance(value, property | cached_property):
+            getter = value.fget if isinstance(value, property) else value.func
+            found = get_type_hints(getter)["return"]
+        elif name not in (hints := get_type_hints(found)):
+            raise TypeError(f"{source.__name__} has no {path}: say its kind")
+        else:
+            found = hints[name]
+    return found
 
 
 class Band(ResponsePart):
@@ -68,30 +126,24 @@ class Band(ResponsePart):
     high: float = Field(description="High end of the band (P95 of measured / predicted), in the unit of the figure.")
 
 
-class ExplanationStep(ResponsePart):
-    """One step of the working, to follow with a pencil."""
+def _money_exactly(value: Any) -> Any:
+    return _exact(value) if isinstance(value, Decimal) else value
 
-    name: str = Field(description="The figure this step gives, spelled as in the answer.")
-    formula: str = Field(
-        description="The formula with names; operators + − · / ^, functions min, max, sqrt, floor, ceil."
-    )
-    substituted: str = Field(description="The same formula with the numbers put in.")
-    value: float | int | str | bool | None = Field(description="The result of the step, in `unit`.")
-    unit: str = Field(description="Base unit of the value; 1 for a pure number, an ISO 4217 code for money.")
-    source: str = Field(description="Evidence of the formula or of its constants.")
 
-    @classmethod
-    def of(cls, step: Step) -> Self:
-        """The step as it is sent; money as an exact string."""
-        value = _exact(step.value) if isinstance(step.value, Decimal) else step.value
-        return cls(
-            name=step.name,
-            formula=step.formula,
-            substituted=step.substituted,
-            value=value,
-            unit=step.unit,
-            source=step.source,
-        )
+ExplanationStep: Any = part_of(
+    Step,
+    "ExplanationStep",
+    "One step of the working, to follow with a pencil.",
+    name="The figure this step gives, spelled as in the answer.",
+    formula="The formula with names; operators + − · / ^, functions min, max, sqrt, floor, ceil.",
+    substituted="The same formula with the numbers put in.",
+    value=shown(
+        "The result of the step, in `unit`.",
+        kind=Annotated[float | int | str | bool | None, BeforeValidator(_money_exactly)],
+    ),
+    unit="Base unit of the value; 1 for a pure number, an ISO 4217 code for money.",
+    source="Evidence of the formula or of its constants.",
+)
 
 
 def _explanation_is_optional(schema: dict[str, Any]) -> None:
@@ -133,5 +185,5 @@ def common_parts(
         "warnings": [*resolved.warnings, *more.get("warnings", ())],
         "not_modelled": [*resolved.not_modelled, *more.get("not_modelled", ())],
         "provenance": list(resolved.provenance),
-        "explanation": [ExplanationStep.of(step) for step in steps] if explain else None,
+        "explanation": [ExplanationStep.model_validate(step) for step in steps] if explain else None,
     }

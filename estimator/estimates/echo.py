@@ -8,70 +8,40 @@ from pydantic import Field
 
 from estimator.engine.explain import Step
 from estimator.engine.specs import EngineProfile, WorkloadMode
-from estimator.estimates.answers import Answer, ResponsePart, common_parts, part_of
+from estimator.estimates.answers import Answer, common_parts, part_of, shown
 from estimator.question.plan import Memory, Parallelism, Precision
-from estimator.question.workload import Lora, Power, Speculative, Targets, Workload
+from estimator.question.workload import Lora, Targets, Workload
 from estimator.resolvers.plan import Plan, Resolved, ResolvedGpu, ResolvedModel
 
-
-class ModelEcho(ResponsePart):
-    """The model that was taken."""
-
-    slug: str | None = Field(description="Catalog slug; null for a model given inline.")
-    name: str = Field(description="Name of the model.")
-    family: str = Field(description="Family whose rules read it; inline for a shape.")
-    config_sha256: str | None = Field(
-        description="sha256 of the config.json: of the file for catalog models, of its canonical JSON when given."
-    )
-    override: dict[str, int] = Field(description="Cache figures that were replaced, by name.")
-    parameters: int = Field(description="Parameters in total, count.")
-    active_parameters: int = Field(description="Parameters a token uses, input embedding included, count.")
-    layers: int = Field(description="Layers, count.")
-    context_window_tokens: int | None = Field(description="Context window, tokens; null when not known.")
-
-    @classmethod
-    def of(cls, model: ResolvedModel) -> "ModelEcho":
-        """The echo of a resolved model."""
-        return cls(
-            slug=model.slug,
-            name=model.name,
-            family=model.architecture.family,
-            config_sha256=model.config_sha256,
-            override=dict(model.override),
-            parameters=model.parameters.total,
-            active_parameters=model.parameters.active,
-            layers=sum(group.layers for group in model.architecture.layer_groups),
-            context_window_tokens=model.context_window_tokens,
-        )
+ModelEcho: Any = part_of(
+    ResolvedModel,
+    "ModelEcho",
+    "The model that was taken.",
+    slug="Catalog slug; null for a model given inline.",
+    name="Name of the model.",
+    family=shown("Family whose rules read it; inline for a shape.", at="architecture.family"),
+    config_sha256="sha256 of the config.json: of the file for catalog models, of its canonical JSON when given.",
+    override=shown("Cache figures that were replaced, by name.", kind=dict[str, int]),
+    parameters=shown("Parameters in total, count.", kind=int, at="parameters.total"),
+    active_parameters=shown("Parameters a token uses, input embedding included, count.", at="parameters.active"),
+    layers=shown("Layers, count.", at="architecture.layers"),
+    context_window_tokens="Context window, tokens; null when not known.",
+)
 
 
-class GpuEcho(ResponsePart):
-    """The GPU that was taken."""
-
-    slug: str | None = Field(description="Catalog slug; null for a GPU given by its figures.")
-    name: str = Field(description="Name of the GPU.")
-    memory_bytes: int = Field(description="Memory of one GPU counted with, bytes.")
-    memory_basis: str = Field(
-        description="visible: what CUDA or HIP reports; vendor: the figure on the box (ideal); given: the request's."
-    )
-    memory_bandwidth_bytes_per_s: float = Field(description="Memory bandwidth, bytes/s.")
-    peak_flops_per_s: dict[str, float] = Field(description="Dense peak by format, FLOP/s.")
-    kernel_family: str | None = Field(description="Family of the GPU's own kernels; null when not known.")
-    link: str | None = Field(description="Link between GPUs; null when none.")
-
-    @classmethod
-    def of(cls, gpu: ResolvedGpu) -> "GpuEcho":
-        """The echo of a resolved GPU."""
-        return cls(
-            slug=gpu.slug,
-            name=gpu.name,
-            memory_bytes=gpu.spec.memory_bytes,
-            memory_basis=gpu.memory_basis,
-            memory_bandwidth_bytes_per_s=gpu.spec.memory_bandwidth_bytes_per_s,
-            peak_flops_per_s=dict(gpu.spec.peak_flops_per_s),
-            kernel_family=gpu.spec.kernel_family,
-            link=gpu.spec.link,
-        )
+GpuEcho: Any = part_of(
+    ResolvedGpu,
+    "GpuEcho",
+    "The GPU that was taken.",
+    slug="Catalog slug; null for a GPU given by its figures.",
+    name="Name of the GPU.",
+    memory_bytes=shown("Memory of one GPU counted with, bytes.", at="spec.memory_bytes"),
+    memory_basis="visible: what CUDA or HIP reports; vendor: the figure on the box (ideal); given: the request's.",
+    memory_bandwidth_bytes_per_s=shown("Memory bandwidth, bytes/s.", at="spec.memory_bandwidth_bytes_per_s"),
+    peak_flops_per_s=shown("Dense peak by format, FLOP/s.", at="spec.peak_flops_per_s"),
+    kernel_family=shown("Family of the GPU's own kernels; null when not known.", at="spec.kernel_family"),
+    link=shown("Link between GPUs; null when none.", at="spec.link"),
+)
 
 
 EngineEcho: Any = part_of(
@@ -92,31 +62,33 @@ class ParallelismEcho(Parallelism):
     gpus: int = Field(description="GPUs of the replica, tp · pp · dp.")
 
 
-class PlanInputs(ResponsePart):
-    """What the estimate was made for, resolved."""
+PlanInputs: Any = part_of(
+    Plan,
+    "PlanInputs",
+    "What the estimate was made for, resolved.",
+    model=shown("", kind=ModelEcho),
+    gpu=shown("", kind=GpuEcho),
+    engine=shown("", kind=EngineEcho),
+    parallelism=shown("", kind=ParallelismEcho),
+    precision=shown("", kind=Precision),
+    memory=shown("Overrides that were asked for, and the share of memory that was taken.", kind=Memory),
+    workload=shown("Lengths and load; null where none was given.", kind=Workload | None),
+    slo="Targets, with the percentile of the mode; null where none were given.",
+    speculative="Speculative decoding; null when off.",
+    lora=shown("Adapters; null when none.", kind=Lora | None),
+    mtp_layers_loaded="Multi-token prediction layers held in memory, count.",
+    power="Price of electricity; null when not counted.",
+)
 
-    model: ModelEcho
-    gpu: GpuEcho
-    engine: EngineEcho
-    parallelism: ParallelismEcho
-    precision: Precision
-    memory: Memory = Field(description="Overrides that were asked for, and the share of memory that was taken.")
-    workload: Workload | None = Field(description="Lengths and load; null where none was given.")
-    slo: Targets | None = Field(description="Targets, with the percentile of the mode; null where none were given.")
-    speculative: Speculative | None = Field(description="Speculative decoding; null when off.")
-    lora: Lora | None = Field(description="Adapters; null when none.")
-    mtp_layers_loaded: int = Field(description="Multi-token prediction layers held in memory, count.")
-    power: Power | None = Field(description="Price of electricity; null when not counted.")
 
-    @classmethod
-    def of(cls, plan: Plan) -> "PlanInputs":
-        """The echo of a plan."""
-        return cls(
-            **setting_echo(plan),
-            workload=plan.workload,
-            slo=targets_echo(plan.slo, plan.workload.mode if plan.workload else WorkloadMode.CLOSED_LOOP),
-            power=plan.power,
-        )
+def plan_inputs(plan: Plan) -> PlanInputs:
+    """The echo of a plan."""
+    return PlanInputs(
+        **setting_echo(plan),
+        workload=plan.workload,
+        slo=targets_echo(plan.slo, plan.workload.mode if plan.workload else WorkloadMode.CLOSED_LOOP),
+        power=plan.power,
+    )
 
 
 def setting_echo(plan: Plan) -> dict[str, Any]:
@@ -126,8 +98,8 @@ def setting_echo(plan: Plan) -> dict[str, Any]:
 
 def _setting_echo(plan: Plan) -> dict[str, Any]:
     return {
-        "model": ModelEcho.of(plan.model),
-        "gpu": GpuEcho.of(plan.gpu),
+        "model": ModelEcho.model_validate(plan.model),
+        "gpu": GpuEcho.model_validate(plan.gpu),
         "engine": EngineEcho.model_validate(plan.engine),
         "parallelism": ParallelismEcho.model_validate(plan.parallelism, from_attributes=True),
         "precision": Precision.model_construct(**asdict(plan.precision)),
@@ -170,7 +142,7 @@ def plan_parts(plan: Plan, *, steps: Iterable[Step], explain: bool, **more: list
         more: further `assumptions`, `warnings` and `not_modelled`.
     """
     common = common_parts(plan, catalog_revision=plan.catalog_revision, steps=steps, explain=explain, **more)
-    return {"inputs": PlanInputs.of(plan), **common}
+    return {"inputs": plan_inputs(plan), **common}
 
 
 class PartlyPlannedAnswer(Answer):
@@ -202,4 +174,4 @@ def several_parts(
     """
     plan = next((part for part in resolved if isinstance(part, Plan)), None)
     common = common_parts(merged(resolved), catalog_revision=catalog_revision, steps=steps, explain=explain)
-    return {"inputs": None if plan is None else PlanInputs.of(plan), **common}
+    return {"inputs": None if plan is None else plan_inputs(plan), **common}

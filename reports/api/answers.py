@@ -122,33 +122,28 @@ class ReportAnswer(ResponsePart):
     latest_version: VersionSummary | None = Field(description="The newest version.")
 
 
-class ReportPage(ResponsePart):
-    """A page of reports."""
-
-    count: int = Field(description="Reports in all.")
+class _Page(ResponsePart):
+    count: int = Field(description="Entries that meet the filters, of all pages.")
     page: int = Field(description="This page.")
     page_size: int = Field(description="Entries of a page.")
     pages: int = Field(description="Pages in all.")
+
+
+class ReportPage(_Page):
+    """A page of reports."""
+
     results: list[ReportAnswer] = Field(description="The reports.")
 
 
-class VersionPage(ResponsePart):
+class VersionPage(_Page):
     """A page of versions."""
 
-    count: int = Field(description="Versions in all.")
-    page: int = Field(description="This page.")
-    page_size: int = Field(description="Entries of a page.")
-    pages: int = Field(description="Pages in all.")
     results: list[VersionSummary] = Field(description="The versions, newest first.")
 
 
-class RowPage(ResponsePart):
+class RowPage(_Page):
     """A page of rows."""
 
-    count: int = Field(description="Rows that meet the filters.")
-    page: int = Field(description="This page.")
-    page_size: int = Field(description="Entries of a page.")
-    pages: int = Field(description="Pages in all.")
     results: list[dict[str, Any]] = Field(description="The rows, all columns; see reports/document-schema/.")
 
 

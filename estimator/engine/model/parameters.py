@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from estimator.engine.model.spec import Architecture, LayerGroup
+from estimator.engine.model.spec import Architecture, LayerGroup, LayerParameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterTotals:
-    """Parameters by component; ties counted once.
+class ParameterTotals(LayerParameters):
+    """Parameters of a whole model by component; ties counted once.
 
     `active` counts the routed experts a token uses, embedding tables included; `active_without_input_embedding` leaves
     out what is only looked up (the input table unless the head shares it, position and per-layer tables): twice that
@@ -19,14 +19,6 @@ class ParameterTotals:
     active: int
     active_without_input_embedding: int
     embedding: int
-    attention: int
-    mlp: int
-    routed_experts: int
-    shared_experts: int
-    router: int
-    norms: int
-    state: int
-    other: int
     lm_head: int
     vision_audio: int
     mtp: int

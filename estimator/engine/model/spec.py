@@ -218,3 +218,8 @@ class Architecture:
     active_parameters_override: int | None = None
     native_dtype: str = "bf16"
     quantization: Quantisation | None = None
+
+    @property
+    def layers(self) -> int:
+        """Layers of all groups, count."""
+        return sum(group.layers for group in self.layer_groups)

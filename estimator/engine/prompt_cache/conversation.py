@@ -9,6 +9,7 @@ from estimator.engine.cost.price_list import InForce
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.prompt_cache.cached_prices import CachePrices, cache_prices
 from estimator.engine.prompt_cache.policy import CacheRules
+from estimator.engine.prompt_cache.saving import KnownCosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +35,10 @@ class TurnCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class Conversation(KnownCosts):
     """The whole conversation; amounts with a hit probability strictly between 0 and 1 are rounded to 9 digits."""
 
     turns: tuple[TurnCost, ...]
-    cost_without: Decimal
-    cost_with: Decimal
-    saving: Decimal
-    saving_fraction: float
 
 
 def conversation_cost(

@@ -10,7 +10,7 @@ from estimator.engine.cost.price_list import InForce
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.prompt_cache.cached_prices import CachePrices, cache_prices
 from estimator.engine.prompt_cache.policy import Arrivals, CacheRules
-from estimator.engine.prompt_cache.saving import Prompt, cost_without_cache, steady_or_finite_hit
+from estimator.engine.prompt_cache.saving import KnownCosts, Prompt, cost_without_cache, steady_or_finite_hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +37,11 @@ class MarkedPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarkedSaving:
+class MarkedSaving(KnownCosts):
     """Cost per request without and with the marks, part by part."""
 
     parts: tuple[MarkedPart, ...]
     cached_tokens: int
-    cost_without: Decimal
-    cost_with: Decimal
-    saving: Decimal
-    saving_fraction: float
 
 
 def saving_with_marks(

@@ -54,6 +54,16 @@ class Saving:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownCosts:
+    """What something costs without and with the cache, where both are known; `saving_fraction` is of the first."""
+
+    cost_without: Decimal
+    cost_with: Decimal
+    saving: Decimal
+    saving_fraction: float
+
+
 def cost_without_cache(prices: CachePrices, prompt: Prompt) -> Decimal:
     """(P + S) · p_in + O · p_out per request, exact.
 

@@ -3,7 +3,7 @@
 import datetime
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -32,7 +32,7 @@ from estimator.estimates.break_even.months import (
 )
 from estimator.estimates.break_even.parts import (
     BreakEvenAnswer,
-    BreakEvenChange,
+    BreakEvenHosted,
     BreakEvenRequest,
     ComparedApiPart,
 )
@@ -369,40 +369,22 @@ def _answer(
             "currency": found.currency,
             "cheaper": found.cheaper,
             "api": {"cost_per_request": found.api_cost_per_request, "cost_per_month": found.api_cost_per_month},
-            "self_hosted": {
-                "basis": "observed" if speed is None else speed.basis,
-                "billing": found.billing.value,
-                "replicas": found.replicas,
-                "gpus_per_replica": found.gpus_per_replica,
-                "gpus": found.gpus,
-                "replica_requests_per_month": found.replica_requests_per_month,
-                "replica_cost_per_month": found.replica_cost_per_month,
-                "fixed_cost_per_month": found.fixed_cost_per_month,
-                "cost_per_month": found.hosted_cost_per_month,
-                "load_fraction": found.load_fraction,
-            },
+            "self_hosted": BreakEvenHosted.model_validate(
+                found if speed is None else replace(found, rests_on=speed.basis)
+            ),
             "usage_basis": {
                 "label": _usage_label(found),
                 "cost_per_month": found.usage_cost_per_month,
                 "cost_per_request": found.usage_cost_per_request,
                 "cheaper": found.cheaper_by_use,
             },
-            "staircase": [
-                {
-                    "requests_up_to": stair.requests_up_to,
-                    "replicas": stair.replicas,
-                    "gpus": stair.gpus,
-                    "cost_per_month": stair.cost_per_month,
-                    "api_cost_at_end": stair.api_cost_at_end,
-                }
-                for stair in found.stairs
-            ],
+            "staircase": found.stairs,
             "crossing_requests_per_month": found.crossing.first_requests_per_month,
             "always_cheaper_from_requests_per_month": found.crossing.always_from_requests_per_month,
             "load_fraction_needed": needed if math.isfinite(needed) else None,
             "reason": found.crossing.reason,
             "over_time": _over_time(ahead),
-            "what_would_change": [BreakEvenChange(**asdict(turn)) for turn in turns],
+            "what_would_change": turns,
         }
     )
 

@@ -115,6 +115,8 @@ class BreakEvenResult:
     stairs: tuple[Stair, ...]
     crossing: Crossing
     fixed_cost_per_month: Decimal = Decimal(0)
+    # What the speed of a replica rests on; that of a given speed is the asker's own observation.
+    rests_on: str = "observed"
 
     @property
     def cheaper(self) -> str:

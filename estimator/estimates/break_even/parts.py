@@ -8,8 +8,9 @@ from pydantic import Discriminator, Field, Tag
 
 from estimator.engine.cost.break_even import Stair
 from estimator.engine.cost.over_time import Contract, Provisioned, VolumeTier
-from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart, part_of
-from estimator.estimates.break_even.compute import Kind
+from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart, part_of, shown
+from estimator.estimates.break_even.compute import BreakEvenResult, Kind
+from estimator.estimates.break_even.months import Ahead, Change, Month
 from estimator.estimates.cost.price_part import ApiCostPart
 from estimator.estimates.cost.self_hosted_part import SelfHostedPart
 from estimator.estimates.cost.usage_part import exact
@@ -184,21 +185,25 @@ class BreakEvenApi(ResponsePart):
     cost_per_month: Amount = Field(description="Bill of the month.")
 
 
-class BreakEvenHosted(ResponsePart):
-    """The self-hosted side on the reserved basis: the one to compare."""
-
-    basis: Basis = Field(description=BASIS_HELP)
-    billing: str = Field(description="How hours are billed; every one of them is paid unless it is scale_to_zero.")
-    replicas: int = Field(description="Whole replicas for the month, count.")
-    gpus_per_replica: int = Field(description="GPUs of one replica, count.")
-    gpus: int = Field(description="Whole GPUs, count.")
-    replica_requests_per_month: float = Field(description="Requests one replica serves in a month at the load allowed.")
-    replica_cost_per_month: Amount = Field(
-        description="One replica for the month's hours, with the electricity of owned GPUs."
-    )
-    fixed_cost_per_month: Amount = Field(description="Overhead, staff and licences, whatever the number of replicas.")
-    cost_per_month: Amount = Field(description="All replicas and the fixed cost, whatever their load.")
-    load_fraction: float = Field(description="Share of the paid time with work, 0 to 1.")
+BreakEvenHosted: Any = part_of(
+    BreakEvenResult,
+    "BreakEvenHosted",
+    "The self-hosted side on the reserved basis: the one to compare.",
+    basis=shown(BASIS_HELP, kind=Basis, at="rests_on"),
+    billing=shown(
+        "How hours are billed; every one of them is paid unless it is scale_to_zero.", kind=str, at="billing.value"
+    ),
+    replicas="Whole replicas for the month, count.",
+    gpus_per_replica="GPUs of one replica, count.",
+    gpus="Whole GPUs, count.",
+    replica_requests_per_month="Requests one replica serves in a month at the load allowed.",
+    replica_cost_per_month="One replica for the month's hours, with the electricity of owned GPUs.",
+    fixed_cost_per_month="Overhead, staff and licences, whatever the number of replicas.",
+    cost_per_month=shown(
+        "All replicas and the fixed cost, whatever their load.", kind=Amount, at="hosted_cost_per_month"
+    ),
+    load_fraction="Share of the paid time with work, 0 to 1.",
+)
 
 
 class BreakEvenUsage(ResponsePart):
@@ -227,20 +232,22 @@ BreakEvenStair: Any = part_of(
 )
 
 
-class BreakEvenMonth(ResponsePart):
-    """One month of the curve; null where a way was not asked for."""
-
-    month: int = Field(description="Number of the month, from 1.")
-    day: str = Field(description="Day whose prices of the catalog apply, ISO 8601.")
-    requests: float = Field(description="Requests of the month.")
-    api: Amount = Field(description="The API's bill.")
-    self_hosted: Amount | None = Field(description="Machines as stated in self_hosted.")
-    owned: Amount | None = Field(description="Machines as stated in owned, their capital spread over its years.")
-    provisioned: Amount | None = Field(description="Units held, and what they do not carry.")
-    replicas: int | None = Field(description="Whole replicas of self_hosted, count.")
-    owned_replicas: int | None = Field(description="Whole replicas of owned, count.")
-    units: int | None = Field(description="Units of provisioned, count.")
-    cheapest: Way = Field(description="The way that costs least.")
+BreakEvenMonth: Any = part_of(
+    Month,
+    "BreakEvenMonth",
+    "One month of the curve; null where a way was not asked for.",
+    month="Number of the month, from 1.",
+    day=shown("Day whose prices of the catalog apply, ISO 8601.", kind=str),
+    requests="Requests of the month.",
+    api=shown("The API's bill.", kind=Amount),
+    self_hosted=shown("Machines as stated in self_hosted.", kind=Amount | None),
+    owned=shown("Machines as stated in owned, their capital spread over its years.", kind=Amount | None),
+    provisioned=shown("Units held, and what they do not carry.", kind=Amount | None),
+    replicas="Whole replicas of self_hosted, count.",
+    owned_replicas="Whole replicas of owned, count.",
+    units="Units of provisioned, count.",
+    cheapest=shown("The way that costs least.", kind=Way),
+)
 
 
 class BreakEvenTotals(ResponsePart):
@@ -252,30 +259,32 @@ class BreakEvenTotals(ResponsePart):
     provisioned: Amount | None = Field(description="Provisioned units, exact decimal; null where none were asked for.")
 
 
-class BreakEvenAhead(ResponsePart):
-    """The months ahead."""
+BreakEvenAhead: Any = part_of(
+    Ahead,
+    "BreakEvenAhead",
+    "The months ahead.",
+    curve=shown("Every month.", kind=list[BreakEvenMonth]),
+    totals=shown("Sums over the months.", kind=BreakEvenTotals),
+    cheapest=shown("The way that costs least over all months.", kind=Way),
+    crossing_month="First month in which self_hosted costs no more than the API; null where none of these does.",
+    payback_month_against_api="Month at whose end capex and running costs of owned are what the API would have "
+    "taken; null: none.",
+    payback_month_against_rent="The same against self_hosted.",
+)
 
-    curve: list[BreakEvenMonth] = Field(description="Every month.")
-    totals: BreakEvenTotals = Field(description="Sums over the months.")
-    cheapest: Way = Field(description="The way that costs least over all months.")
-    crossing_month: int | None = Field(
-        description="First month in which self_hosted costs no more than the API; null where none of these does."
-    )
-    payback_month_against_api: int | None = Field(
-        description="Month at whose end capex and running costs of owned are what the API would have taken; null: none."
-    )
-    payback_month_against_rent: int | None = Field(description="The same against self_hosted.")
 
-
-class BreakEvenChange(ResponsePart):
-    """Something that would make the other side the cheaper one, alone."""
-
-    what: Literal["api_price_factor", "price_per_gpu_hour", "requests_per_month", "month_at_this_growth"] = Field(
-        description="What would change."
-    )
-    now: float = Field(description="What it is.")
-    turns_at: float = Field(description="What it would have to be for both sides to cost the same.")
-    unit: str = Field(description="Unit of both.")
+BreakEvenChange: Any = part_of(
+    Change,
+    "BreakEvenChange",
+    "Something that would make the other side the cheaper one, alone.",
+    what=shown(
+        "What would change.",
+        kind=Literal["api_price_factor", "price_per_gpu_hour", "requests_per_month", "month_at_this_growth"],
+    ),
+    now="What it is.",
+    turns_at="What it would have to be for both sides to cost the same.",
+    unit="Unit of both.",
+)
 
 
 class BreakEvenAnswer(PartlyPlannedAnswer):

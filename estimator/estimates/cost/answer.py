@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from typing import Annotated, Any
 
 from django.utils.translation import gettext as _
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from estimator.engine.cost.api import CostLine as BilledLine
+from estimator.engine.cost.ownership import OwnedMonth
 from estimator.engine.cost.price_rules import LOW
 from estimator.engine.cost.self_hosted import Billing
 from estimator.engine.explain import Step
-from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart
+from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart, part_of, shown
 from estimator.estimates.cost.api_bill import Bill, bill_usage
 from estimator.estimates.cost.ownership_part import ownership_steps
 from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart, as_sent, json_quantity
@@ -52,21 +55,26 @@ class CostRequest(RequestBody):
     api: ApiCostPart | None = Field(default=None, description="An API's price list and a usage.")
 
 
-class CostLine(ResponsePart):
-    """One meter of the bill."""
+def _count(quantity: Any) -> Any:
+    return json_quantity(quantity) if isinstance(quantity, Decimal) else quantity
 
-    meter: str = Field(description="What is counted.")
-    quantity: float | int = Field(description="Count over all requests, base units.")
-    free_quantity: float | int = Field(description="How many of them a monthly free quantity covers, base units.")
-    unit: str | None = Field(description="What the unit price is for (mtok: a million tokens); null when unpriced.")
-    unit_price: Amount | None = Field(description="Price of one unit; null when unpriced.")
-    amount: Amount | None = Field(
-        description="(quantity − free_quantity) · unit_price / unit, exact; null when unpriced."
-    )
-    tier: str = Field(description="Tier of the price list that bills the request.")
-    channel: str | None = Field(description="Channel whose price it is; null when unpriced.")
-    billed_as: str | None = Field(description="Meter whose price is used where this one has none of its own.")
-    reason: str | None = Field(description="Why there is no amount.")
+
+Quantity = Annotated[float | int, BeforeValidator(_count)]
+CostLine: Any = part_of(
+    BilledLine,
+    "CostLine",
+    "One meter of the bill.",
+    meter="What is counted.",
+    quantity=shown("Count over all requests, base units.", kind=Quantity),
+    free_quantity=shown("How many of them a monthly free quantity covers, base units.", kind=Quantity),
+    unit="What the unit price is for (mtok: a million tokens); null when unpriced.",
+    unit_price="Price of one unit; null when unpriced.",
+    amount="(quantity − free_quantity) · unit_price / unit, exact; null when unpriced.",
+    tier="Tier of the price list that bills the request.",
+    channel="Channel whose price it is; null when unpriced.",
+    billed_as="Meter whose price is used where this one has none of its own.",
+    reason="Why there is no amount.",
+)
 
 
 class ApiBill(ResponsePart):
@@ -86,84 +94,70 @@ class ApiBill(ResponsePart):
     lines_csv: str = Field(description="The lines as CSV with a header, one line per meter, to save as a file.")
 
 
-class ElectricityCost(ResponsePart):
-    """Electricity of owned hardware at TDP, an upper bound; beside the price of the GPUs, not part of it."""
-
-    currency: str = Field(description="ISO 4217 code of the electricity's amounts.")
-    cost_per_hour: Amount = Field(description="Electricity of an hour at TDP times PUE.")
-    cost_per_month: Amount = Field(description="Electricity of a month of 730 h.")
-    kwh_per_month: float = Field(description="Energy of a month, kWh.")
-    cost_per_mtok_output: Amount | None = Field(
-        description="Electricity of a million output tokens; null where none is made."
-    )
-
-    @classmethod
-    def of(cls, found: Electricity) -> "ElectricityCost":
-        """The answer's form."""
-        return cls(
-            currency=found.currency,
-            cost_per_hour=found.cost_per_hour,
-            cost_per_month=found.cost_per_month,
-            kwh_per_month=found.kwh_per_month,
-            cost_per_mtok_output=found.cost_per_mtok_output,
-        )
+ElectricityCost: Any = part_of(
+    Electricity,
+    "ElectricityCost",
+    "Electricity of owned hardware at TDP, an upper bound; beside the price of the GPUs, not part of it.",
+    currency="ISO 4217 code of the electricity's amounts.",
+    cost_per_hour="Electricity of an hour at TDP times PUE.",
+    cost_per_month="Electricity of a month of 730 h.",
+    kwh_per_month="Energy of a month, kWh.",
+    cost_per_mtok_output="Electricity of a million output tokens; null where none is made.",
+)
 
 
-class OwnedBill(ResponsePart):
-    """What owned machines cost a month, part by part."""
+OwnedBill: Any = part_of(
+    OwnedMonth,
+    "OwnedBill",
+    "What owned machines cost a month, part by part.",
+    capital="Capital paid off with its interest.",
+    electricity="Power of GPUs, hosts and network times PUE, hours and price.",
+    colocation="Kilowatts times their price in a rack.",
+    overhead="As stated.",
+    staff="As stated.",
+    licence="As stated.",
+    total="Their sum.",
+)
 
-    capital: Amount = Field(description="Capital paid off with its interest.")
-    electricity: Amount = Field(description="Power of GPUs, hosts and network times PUE, hours and price.")
-    colocation: Amount = Field(description="Kilowatts times their price in a rack.")
-    overhead: Amount = Field(description="As stated.")
-    staff: Amount = Field(description="As stated.")
-    licence: Amount = Field(description="As stated.")
-    total: Amount = Field(description="Their sum.")
 
-
-class SelfHostedBill(ResponsePart):
-    """What tokens cost on one's own GPUs."""
-
-    currency: str = Field(description="ISO 4217 code of the amounts here.")
-    feasible: bool = Field(
-        description="Whether the load fits, as memory-fit says it; where not even one sequence fits, hours are billed "
-        "and no token is made."
-    )
-    cost_basis: str = Field(
-        description="reservation: held hours are paid whatever the load (for comparison); usage: busy time only."
-    )
-    basis: Basis = Field(description=BASIS_HELP)
-    billing: str = Field(description="How hours are billed.")
-    gpus: int = Field(description="GPUs paid for, count.")
-    load_fraction: float = Field(description="Share of the time with work, 0 to 1.")
-    allocation: str = Field(description="How cost is split over input and output tokens.")
-    tokens_per_s_output: float | None = Field(
-        description="Output tokens per second of all GPUs at full load; null where the plan does not fit."
-    )
-    cost_per_mtok_output: Amount | None = Field(
-        description="Cost of a million output tokens, at the middle of the band; null where the plan does not fit."
-    )
-    cost_per_mtok_output_low: Amount | None = Field(
-        description="At the fast end of the speed's band; null for a given speed."
-    )
-    cost_per_mtok_output_high: Amount | None = Field(description="At the slow end of the speed's band.")
-    cost_per_mtok_input: Amount | None = Field(description="Cost of a million fresh input tokens; null with a reason.")
-    cost_per_mtok_cached_input: Amount | None = Field(
-        description="Cost of a million input tokens found in the prefix cache; null with a reason."
-    )
-    cost_per_mtok_blended: Amount | None = Field(
-        description="Cost of a million tokens of input and output together, in the workload's mix; null with a reason."
-    )
-    cost_per_request: Amount | None = Field(description="Cost of one request; null with a reason.")
-    cost_per_hour: Amount = Field(description="Price of an hour of all GPUs while they run.")
-    cost_per_month: Amount = Field(description="Bill of a month: its hours and all that is paid beside them.")
-    price_per_gpu_hour: Amount = Field(description="Price of a GPU hour; of owned machines their month over its hours.")
-    owned: OwnedBill | None = Field(description="The month of owned machines, part by part; null for rented ones.")
-    usage_cost_per_mtok_output: Amount | None = Field(
-        description="Cost of a million output tokens at full load, idle time left out: flatters, not for comparison."
-    )
-    reasons: dict[str, str] = Field(description="Why a figure is null, by its name.")
-    electricity: ElectricityCost | None = Field(description="Electricity alone; null when power was not asked for.")
+SelfHostedBill: Any = part_of(
+    SelfHostedCost,
+    "SelfHostedBill",
+    "What tokens cost on one's own GPUs.",
+    currency=shown("ISO 4217 code of the amounts here.", at="machines.currency"),
+    feasible="Whether the load fits, as memory-fit says it; where not even one sequence fits, hours are billed "
+    "and no token is made.",
+    cost_basis="reservation: held hours are paid whatever the load (for comparison); usage: busy time only.",
+    basis=shown(BASIS_HELP, at="rests_on", kind=Basis),
+    billing=shown("How hours are billed.", at="machines.billing.value"),
+    gpus=shown("GPUs paid for, count.", at="machines.gpus"),
+    load_fraction=shown("Share of the time with work, 0 to 1.", at="machines.load_fraction"),
+    allocation=shown("How cost is split over input and output tokens.", kind=str, at="allocation.value"),
+    tokens_per_s_output="Output tokens per second of all GPUs at full load; null where the plan does not fit.",
+    cost_per_mtok_output="Cost of a million output tokens, at the middle of the band; null where the plan does not "
+    "fit.",
+    cost_per_mtok_output_low="At the fast end of the speed's band; null for a given speed.",
+    cost_per_mtok_output_high="At the slow end of the speed's band.",
+    cost_per_mtok_input="Cost of a million fresh input tokens; null with a reason.",
+    cost_per_mtok_cached_input="Cost of a million input tokens found in the prefix cache; null with a reason.",
+    cost_per_mtok_blended="Cost of a million tokens of input and output together, in the workload's mix; null "
+    "with a reason.",
+    cost_per_request="Cost of one request; null with a reason.",
+    cost_per_hour="Price of an hour of all GPUs while they run.",
+    cost_per_month="Bill of a month: its hours and all that is paid beside them.",
+    price_per_gpu_hour=shown(
+        "Price of a GPU hour; of owned machines their month over its hours.",
+        kind=Amount,
+        at="machines.price_per_gpu_hour",
+    ),
+    owned=shown(
+        "The month of owned machines, part by part; null for rented ones.", kind=OwnedBill | None, at="machines.month"
+    ),
+    usage_cost_per_mtok_output="Cost of a million output tokens at full load, idle time left out: flatters, not for "
+    "comparison.",
+    reasons="Why a figure is null, by its name.",
+    electricity=shown("Electricity alone; null when power was not asked for.", kind=ElectricityCost | None),
+)
 
 
 class CostAnswer(PartlyPlannedAnswer):
@@ -266,21 +260,7 @@ def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
             "tier": cost.tier.label,
             "prompt_tokens_per_request": json_quantity(cost.prompt_tokens_per_request),
             "requests": part.requests,
-            "lines": [
-                {
-                    "meter": line.meter,
-                    "quantity": json_quantity(line.quantity),
-                    "free_quantity": json_quantity(line.free_quantity),
-                    "unit": line.unit,
-                    "unit_price": line.unit_price,
-                    "amount": line.amount,
-                    "tier": line.tier,
-                    "channel": line.channel,
-                    "billed_as": line.billed_as,
-                    "reason": line.reason,
-                }
-                for line in cost.lines
-            ],
+            "lines": cost.lines,
             "total": cost.total,
             "priced_total": cost.priced_total,
             "reason": cost.reason,
@@ -339,31 +319,8 @@ def hosted_notes(part: SelfHostedPart, paid: Machines, plan: Plan | None) -> Res
 
 def hosted_bill(cost: SelfHostedCost, speed: ReplicaSpeed | None) -> SelfHostedBill:
     """The self-hosted cost in the answer's form."""
-    paid = cost.machines
-    return SelfHostedBill(
-        currency=paid.currency,
-        cost_basis=cost.basis,
-        feasible=cost.made is not None and (speed is None or speed.feasible),
-        basis="observed" if speed is None else speed.basis,
-        billing=paid.billing.value,
-        gpus=paid.gpus,
-        load_fraction=paid.load_fraction,
-        allocation=cost.allocation.value,
-        tokens_per_s_output=None if cost.made is None else cost.made.tokens_per_s_output,
-        cost_per_mtok_output=cost.cost_per_mtok_output,
-        cost_per_mtok_output_low=cost.cost_per_mtok_output_low,
-        cost_per_mtok_output_high=cost.cost_per_mtok_output_high,
-        cost_per_mtok_input=cost.cost_per_mtok_input,
-        cost_per_mtok_cached_input=cost.cost_per_mtok_cached_input,
-        cost_per_mtok_blended=cost.cost_per_mtok_blended,
-        cost_per_request=cost.cost_per_request,
-        cost_per_hour=cost.cost_per_hour,
-        cost_per_month=cost.cost_per_month,
-        price_per_gpu_hour=paid.price_per_gpu_hour,
-        owned=None if paid.month is None else OwnedBill(**paid.month.parts, total=paid.month.total),
-        usage_cost_per_mtok_output=cost.usage_cost_per_mtok_output,
-        reasons=cost.reasons,
-        electricity=None if cost.electricity is None else ElectricityCost.of(cost.electricity),
+    return SelfHostedBill.model_validate(
+        cost if speed is None else replace(cost, rests_on=speed.basis, fits=speed.feasible)
     )
 
 

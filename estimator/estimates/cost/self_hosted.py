@@ -120,9 +120,22 @@ class SelfHostedCost:
     usage_cost_per_mtok_output: Decimal | None
     reasons: dict[str, str] = field(default_factory=dict)
     electricity: Electricity | None = None
+    # What the speed behind the tokens rests on; that of a given speed is the asker's own observation.
+    rests_on: str = "observed"
+    fits: bool = True
 
     @property
-    def basis(self) -> str:
+    def feasible(self) -> bool:
+        """Whether the load behind it fits and makes tokens."""
+        return self.made is not None and self.fits
+
+    @property
+    def tokens_per_s_output(self) -> float | None:
+        """Output tokens per second of all GPUs at full load."""
+        return None if self.made is None else self.made.tokens_per_s_output
+
+    @property
+    def cost_basis(self) -> str:
         """`reservation`: held hours are paid whatever the load; `usage`: only busy time is paid."""
         return "usage" if self.machines.billing is Billing.SCALE_TO_ZERO else "reservation"
 

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from pydantic import Field, JsonValue
 
 from estimator.engine.model.cache import KvCacheSummary
-from estimator.engine.model.spec import Attention, FeedForward, RecurrentState
+from estimator.engine.model.spec import Attention, FeedForward, Quantisation, RecurrentState
 from estimator.estimates.answers import Answer, ResponsePart, common_parts, part_of
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.inspect.compute import GroupFigures, ModelFigures, inspect_config
@@ -125,15 +125,15 @@ InspectCache: Any = part_of(
 )
 
 
-class InspectQuantization(ResponsePart):
-    """What the config says of its checkpoint."""
-
-    method: str = Field(description="The config's own word; of the name where that alone tells.")
-    basis: str = Field(
-        description="What tells it: config, file (hf_quant_config in the config), or name where no file says it."
-    )
-    weight_format: str = Field(description="Format of most quantised weights.")
-    kv_cache_format: str | None = Field(description="Cache format the config asks for; null for none.")
+InspectQuantization: Any = part_of(
+    Quantisation,
+    "InspectQuantization",
+    "What the config says of its checkpoint.",
+    method="The config's own word; of the name where that alone tells.",
+    basis="What tells it: config, file (hf_quant_config in the config), or name where no file says it.",
+    weight_format="Format of most quantised weights.",
+    kv_cache_format="Cache format the config asks for; null for none.",
+)
 
 
 class InspectAnswer(Answer):

@@ -1,19 +1,21 @@
 """`estimates/memory-fit/`: whether a model and its load fit, what binds, and what would."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from django.utils.translation import gettext as _
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from estimator.engine.memory.fit import Ledger
 from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
 from estimator.engine.memory.suggestions import GpuChoice, Suggestion
 from estimator.engine.model.parameters import ParameterTotals
-from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart, part_of
+from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart, part_of, shown
 from estimator.estimates.echo import PlanAnswer, plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
-from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memory
+from estimator.estimates.memory_fit.compute import CacheFigures, MemoryEstimate, estimate_memory
 from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.load import DEFAULT_TOKENS
@@ -37,27 +39,29 @@ class MemoryFitRequest(PlanRequest):
     )
 
 
-class MemoryLedger(ResponsePart):
-    """Where the memory of the worst GPU goes; unmanaged to slack sum exactly to `memory_bytes`."""
-
-    memory_bytes: int = Field(description="Memory of one GPU that the profile counts with, bytes.")
-    usable_bytes: int = Field(description="Share the engine may use, bytes.")
-    unmanaged_bytes: int = Field(description="The rest of the memory, bytes; graphs may be paid from it.")
-    weights_bytes: int = Field(description="Weights on this GPU, adapters, draft and MTP layers included, bytes.")
-    runtime_overhead_bytes: int = Field(description="Runtime and communication buffers, bytes.")
-    activation_bytes: int = Field(description="Peak of activations paid from the budget, bytes.")
-    cuda_graph_bytes: int = Field(description="Captured graphs paid from the budget, bytes.")
-    kv_cache_bytes: int = Field(description="KV cache that the load needs on this GPU, bytes.")
-    slack_bytes: int = Field(description="What is left of the budget, bytes; negative when it does not fit.")
-    lora_bytes: int = Field(description="Adapters, part of the weights, bytes.")
-    draft_bytes: int = Field(description="Draft model, part of the weights, bytes.")
-    mtp_bytes: int = Field(description="Multi-token prediction layers, part of the weights, bytes.")
-    cuda_graph_outside_bytes: int = Field(description="Graphs paid from unmanaged, typical, bytes; counted there once.")
-    activation_outside_bytes: int = Field(description="Activations paid from unmanaged, bytes; counted there once.")
-    graphs_in_budget: bool = Field(description="Whether the engine pays graphs from its budget.")
-    pipeline_stage: int = Field(description="Pipeline stage of this GPU, from 0.")
-    max_num_seqs: int = Field(description="Sequences at once on this GPU that the activations were sized for, count.")
-    max_batched_tokens: int = Field(description="Tokens of one forward pass that the activations were sized for.")
+MemoryLedger: Any = part_of(
+    Ledger,
+    "MemoryLedger",
+    "Where the memory of the worst GPU goes; unmanaged to slack sum exactly to `memory_bytes`.",
+    memory_bytes="Memory of one GPU that the profile counts with, bytes.",
+    usable_bytes="Share the engine may use, bytes.",
+    unmanaged_bytes="The rest of the memory, bytes; graphs may be paid from it.",
+    weights_bytes="Weights on this GPU, adapters, draft and MTP layers included, bytes.",
+    runtime_overhead_bytes="Runtime and communication buffers, bytes.",
+    activation_bytes="Peak of activations paid from the budget, bytes.",
+    cuda_graph_bytes="Captured graphs paid from the budget, bytes.",
+    kv_cache_bytes="KV cache that the load needs on this GPU, bytes.",
+    slack_bytes="What is left of the budget, bytes; negative when it does not fit.",
+    lora_bytes=shown("Adapters, part of the weights, bytes.", kind=int),
+    draft_bytes=shown("Draft model, part of the weights, bytes.", kind=int),
+    mtp_bytes=shown("Multi-token prediction layers, part of the weights, bytes.", kind=int),
+    cuda_graph_outside_bytes=shown("Graphs paid from unmanaged, typical, bytes; counted there once.", kind=int),
+    activation_outside_bytes=shown("Activations paid from unmanaged, bytes; counted there once.", kind=int),
+    graphs_in_budget=shown("Whether the engine pays graphs from its budget.", kind=bool),
+    pipeline_stage=shown("Pipeline stage of this GPU, from 0.", kind=int),
+    max_num_seqs=shown("Sequences at once on this GPU that the activations were sized for, count.", kind=int),
+    max_batched_tokens=shown("Tokens of one forward pass that the activations were sized for.", kind=int),
+)
 
 
 class MemoryCurvePoint(ResponsePart):
@@ -77,39 +81,47 @@ class CacheAlternative(ResponsePart):
     window_tokens: int | None = Field(description="Tokens a windowed layer keeps; null without a window.")
 
 
-class MemoryCache(ResponsePart):
-    """The KV cache: logical figures of the model, and what the engine allocates and admits."""
-
-    attention: str = Field(description="MHA, GQA, MQA, MLA, compressed, their mixture, or none.")
-    bytes_per_token: int = Field(description="Bytes one token adds in layers that grow without limit, whole model.")
-    window_bytes_per_token: int = Field(description="Bytes one token adds in windowed layers, whole model.")
-    window_tokens: int | None = Field(description="Longest window, tokens; null without windows.")
-    fixed_bytes_per_sequence: int = Field(description="Full windows and states of one sequence, whole model, bytes.")
-    bytes_per_sequence: int = Field(description="Cache of one sequence of the asked length, whole model, bytes.")
-    engine_allocated_bytes_per_sequence: int = Field(
-        description="What the engine allocates for it alone on the worst GPU: blocks, chunks, split over GPUs, bytes."
-    )
-    needed_bytes: int = Field(description="Cache that the load needs on the worst GPU, bytes.")
-    capacity_bytes: int = Field(description="Cache that the worst GPU has room for, bytes.")
-    capacity_tokens: int = Field(
-        description="Tokens the replica's cache holds: as the engine's version prints them, or at the asked length."
-    )
-    effective_tokens: int = Field(description="Tokens of the whole sequences of the asked length that fit.")
-    max_sequences: int = Field(
-        description="Sequences of the asked length that the replica's cache holds, count; feasible is held against it. "
-        "full_length_sequences of throughput is the same number."
-    )
-    max_context_tokens: int | None = Field(
-        description="Longest length at which the asked sequences fit, tokens; null where no length is too long."
-    )
-    engine_max_sequences: int = Field(
-        description="Sequences that the engine's scheduler runs at once at most, whatever the cache holds, count: "
-        "max_num_seqs of all attention-data ranks."
-    )
-    basis: Basis = Field(description=BASIS_HELP)
-    notes: list[str] = Field(description="What to know about these figures.")
-    curve: list[MemoryCurvePoint] = Field(description="Length against sequences.")
-    alternatives: list[CacheAlternative] = Field(description="The cache under other techniques.")
+MemoryCache: Any = part_of(
+    CacheFigures,
+    "MemoryCache",
+    "The KV cache: logical figures of the model, and what the engine allocates and admits.",
+    attention="MHA, GQA, MQA, MLA, compressed, their mixture, or none.",
+    bytes_per_token="Bytes one token adds in layers that grow without limit, whole model.",
+    window_bytes_per_token="Bytes one token adds in windowed layers, whole model.",
+    window_tokens="Longest window, tokens; null without windows.",
+    fixed_bytes_per_sequence="Full windows and states of one sequence, whole model, bytes.",
+    bytes_per_sequence="Cache of one sequence of the asked length, whole model, bytes.",
+    engine_allocated_bytes_per_sequence=shown(
+        "What the engine allocates for it alone on the worst GPU: blocks, chunks, split over GPUs, bytes.", kind=int
+    ),
+    needed_bytes=shown("Cache that the load needs on the worst GPU, bytes.", kind=int),
+    capacity_bytes=shown("Cache that the worst GPU has room for, bytes.", kind=int),
+    capacity_tokens=shown(
+        "Tokens the replica's cache holds: as the engine's version prints them, or at the asked length.", kind=int
+    ),
+    effective_tokens=shown("Tokens of the whole sequences of the asked length that fit.", kind=int),
+    max_sequences=(
+        shown(
+            "Sequences of the asked length that the replica's cache holds, count; feasible is held against it. "
+            "full_length_sequences of throughput is the same number.",
+            kind=int,
+        )
+    ),
+    max_context_tokens=shown(
+        "Longest length at which the asked sequences fit, tokens; null where no length is too long.", kind=int | None
+    ),
+    engine_max_sequences=(
+        shown(
+            "Sequences that the engine's scheduler runs at once at most, whatever the cache holds, count: "
+            "max_num_seqs of all attention-data ranks.",
+            kind=int,
+        )
+    ),
+    basis=shown(BASIS_HELP, kind=Basis),
+    notes=shown("What to know about these figures.", kind=list[str]),
+    curve=shown("Length against sequences.", kind=list[MemoryCurvePoint]),
+    alternatives=shown("The cache under other techniques.", kind=list[CacheAlternative]),
+)
 
 
 ParameterCounts: Any = part_of(
@@ -134,29 +146,27 @@ ParameterCounts: Any = part_of(
 )
 
 
-class MemorySuggestion(ResponsePart):
-    """One change that makes the load fit."""
+def _length(tokens: int | None) -> int | None:
+    """The length, or None where the cache does not grow with it and no window of the model is known."""
+    return None if tokens is None or tokens >= UNLIMITED_TOKENS else tokens
 
-    change: str = Field(description="The setting to change, as in the request.")
-    value: str | int | float | dict[str, int] = Field(
-        description="Its new value, as the request takes it; degrees by name for parallelism."
-    )
-    max_sequences: int = Field(description="Sequences of the length that then fit, count.")
-    max_context_tokens: int | None = Field(
-        description="Longest length of the asked sequences that then fits, tokens; null where nothing grows with it."
-    )
-    verdict: str = Field(description="fits or tight.")
 
-    @classmethod
-    def of(cls, suggestion: Suggestion) -> "MemorySuggestion":
-        """The suggestion as it is sent."""
-        return cls(
-            change=suggestion.change,
-            value=dict(suggestion.value) if isinstance(suggestion.value, Mapping) else suggestion.value,
-            max_sequences=suggestion.max_sequences,
-            max_context_tokens=_length(suggestion.max_context_tokens),
-            verdict=suggestion.verdict,
-        )
+MemorySuggestion: Any = part_of(
+    Suggestion,
+    "MemorySuggestion",
+    "One change that makes the load fit.",
+    change="The setting to change, as in the request.",
+    value=shown(
+        "Its new value, as the request takes it; degrees by name for parallelism.",
+        kind=str | int | float | dict[str, int],
+    ),
+    max_sequences="Sequences of the length that then fit, count.",
+    max_context_tokens=shown(
+        "Longest length of the asked sequences that then fits, tokens; null where nothing grows with it.",
+        kind=Annotated[int | None, BeforeValidator(_length)],
+    ),
+    verdict="fits or tight.",
+)
 
 
 class MemoryFitAnswer(PlanAnswer):
@@ -212,7 +222,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         kv_cache=_cache(estimate),
         startup=startup_of(estimate),
         parameters=plan.kept.of("parameters", lambda: ParameterCounts.model_validate(estimate.parameters)),
-        suggestions=[MemorySuggestion.of(one) for one in estimate.suggestions],
+        suggestions=[MemorySuggestion.model_validate(one) for one in estimate.suggestions],
         launch_hint=_launch_hint(estimate),
         startup_log=log,
     )
@@ -295,15 +305,7 @@ def ledger_part(estimate: MemoryEstimate) -> MemoryLedger:
     """The ledger of the worst GPU in the answer's form."""
     ledger, rank = estimate.fit.ledger, estimate.fit.rank
     return MemoryLedger(
-        memory_bytes=ledger.memory_bytes,
-        usable_bytes=ledger.usable_bytes,
-        unmanaged_bytes=ledger.unmanaged_bytes,
-        weights_bytes=ledger.weights_bytes,
-        runtime_overhead_bytes=ledger.runtime_overhead_bytes,
-        activation_bytes=ledger.activation_bytes,
-        cuda_graph_bytes=ledger.cuda_graph_bytes,
-        kv_cache_bytes=ledger.kv_cache_bytes,
-        slack_bytes=ledger.slack_bytes,
+        **asdict(ledger),
         lora_bytes=rank.lora_bytes,
         draft_bytes=rank.draft_bytes,
         mtp_bytes=rank.mtp_bytes,
@@ -314,11 +316,6 @@ def ledger_part(estimate: MemoryEstimate) -> MemoryLedger:
         max_num_seqs=rank.max_num_seqs,
         max_batched_tokens=rank.batched_tokens,
     )
-
-
-def _length(tokens: int) -> int | None:
-    """The length, or None where the cache does not grow with it and no window of the model is known."""
-    return None if tokens >= UNLIMITED_TOKENS else tokens
 
 
 def _cache(estimate: MemoryEstimate) -> MemoryCache:

@@ -150,11 +150,7 @@ def _row(item: Saving, talk: Conversation | None, *, of_talk: bool) -> Part:
 
 
 def _advice(found: Advice) -> Part:
-    options = [
-        {"use": option.use.value, "ttl_s": option.ttl_s, "cost": option.cost, "reason": option.reason}
-        for option in found.options
-    ]
-    return {"use": found.best.use.value, "ttl_s": found.best.ttl_s, "options": options}
+    return {"use": found.best.use.value, "ttl_s": found.best.ttl_s, "options": found.options}
 
 
 def _break_even(item: Saving, talk: Conversation | None) -> BreakEven:

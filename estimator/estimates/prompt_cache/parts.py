@@ -4,52 +4,58 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from estimator.engine.prompt_cache.advice import CacheOption
 from estimator.engine.prompt_cache.conversation import TurnCost
-from estimator.estimates.answers import Amount, ResponsePart, part_of
+from estimator.engine.prompt_cache.pays_from import BreakEven
+from estimator.engine.prompt_cache.saving import Saving
+from estimator.estimates.answers import Amount, ResponsePart, part_of, shown
 from estimator.estimates.echo import PartlyPlannedAnswer
 from estimator.estimates.prompt_cache.prefix_part import PrefixReuse
 
-
-class CacheBreakEven(ResponsePart):
-    """Where caching starts to pay; 0 means it always does."""
-
-    requests_per_hour: float | None = Field(
-        description="Rate from which it pays, requests per hour; null with a reason."
-    )
-    hit_rate: float | None = Field(description="Share of hits from which it pays, 0 to 1; null with a reason.")
-    reads_per_write: float | None = Field(description="Reads that pay for one write; null with a reason.")
-    reads_per_write_whole: int | None = Field(description="The same in whole reads, count.")
-    reason: str | None = Field(description="Why a figure is null.")
-
-
-class CacheByTtl(ResponsePart):
-    """The same figures for one time to live; null with a reason where its writes have no price."""
-
-    ttl_s: int = Field(description="Time to live, seconds.")
-    kept_alive: bool = Field(
-        description="true: an object paid by the hour that is kept for the whole horizon; false: it lapses after ttl_s."
-    )
-    hit_probability: float = Field(description="Share of requests that find the prefix, 0 to 1.")
-    cost_with: Amount | None = Field(description="Cost with the cache.")
-    saving: Amount | None = Field(description="cost_without − cost_with.")
-    saving_fraction: float | None = Field(description="Saving over cost_without; negative when it costs more.")
-    break_even: CacheBreakEven
-    write_billed_as: str | None = Field(description="Meter whose price bills the writes; null where none does.")
-    reason: str | None = Field(description="Why a figure is null.")
+CacheBreakEven: Any = part_of(
+    BreakEven,
+    "CacheBreakEven",
+    "Where caching starts to pay; 0 means it always does.",
+    requests_per_hour="Rate from which it pays, requests per hour; null with a reason.",
+    hit_rate="Share of hits from which it pays, 0 to 1; null with a reason.",
+    reads_per_write="Reads that pay for one write; null with a reason.",
+    reads_per_write_whole="The same in whole reads, count.",
+    reason="Why a figure is null.",
+)
 
 
-class CacheOptionAnswer(ResponsePart):
-    """One way to use the cache."""
+CacheByTtl: Any = part_of(
+    Saving,
+    "CacheByTtl",
+    "The same figures for one time to live; null with a reason where its writes have no price.",
+    ttl_s=shown("Time to live, seconds.", kind=int),
+    kept_alive="true: an object paid by the hour that is kept for the whole horizon; false: it lapses after ttl_s.",
+    hit_probability="Share of requests that find the prefix, 0 to 1.",
+    cost_with="Cost with the cache.",
+    saving="cost_without − cost_with.",
+    saving_fraction="Saving over cost_without; negative when it costs more.",
+    break_even=shown("", kind=CacheBreakEven),
+    write_billed_as=shown("Meter whose price bills the writes; null where none does.", kind=str | None),
+    reason="Why a figure is null.",
+)
 
-    use: Literal["none", "lifetime", "lapsing", "kept_alive"] = Field(
-        description=(
+
+CacheOptionAnswer: Any = part_of(
+    CacheOption,
+    "CacheOptionAnswer",
+    "One way to use the cache.",
+    use=shown(
+        (
             "none: no cache; lifetime: entries of ttl_s as requests find them; lapsing: a stored object written anew "
             "when it has expired; kept_alive: a stored object, or entries read once a life while nobody else does."
-        )
-    )
-    ttl_s: int | None = Field(description="Time to live, seconds; null without one, or with marks.")
-    cost: Amount | None = Field(description="Cost of a request, or of the conversation; null with a reason.")
-    reason: str | None = Field(description="Why there is no cost.")
+        ),
+        kind=Literal["none", "lifetime", "lapsing", "kept_alive"],
+        at="use.value",
+    ),
+    ttl_s="Time to live, seconds; null without one, or with marks.",
+    cost="Cost of a request, or of the conversation; null with a reason.",
+    reason="Why there is no cost.",
+)
 
 
 class CacheAdvice(ResponsePart):

@@ -5,22 +5,23 @@ from typing import Any
 from pydantic import Field
 
 from estimator.engine.specs import WorkloadMode
-from estimator.estimates.answers import Amount, ResponsePart
+from estimator.estimates.answers import Amount, ResponsePart, part_of, shown
 from estimator.estimates.echo import EngineEcho, ModelEcho, setting_echo, targets_echo
 from estimator.estimates.sizing.question import Demand
 from estimator.question.fields import MeanTokens
 from estimator.question.plan import Memory
-from estimator.question.workload import Targets
+from estimator.question.workload import Targets, Workload
 from estimator.resolvers.plan import Plan
 
-
-class SizingLengthsEcho(ResponsePart):
-    """Lengths of a request that were taken; the load is that of the demand."""
-
-    input_tokens: MeanTokens = Field(description="Mean prompt of a request, tokens.")
-    output_tokens: MeanTokens = Field(description="Mean answer of a request, tokens.")
-    context_tokens: MeanTokens | None = Field(description="Cache length asked for, tokens; null: from the lengths.")
-    prefix_cache_hit_rate: float = Field(description="Share of prompt tokens found in the prefix cache.")
+SizingLengthsEcho: Any = part_of(
+    Workload,
+    "SizingLengthsEcho",
+    "Lengths of a request that were taken; the load is that of the demand.",
+    input_tokens=shown("Mean prompt of a request, tokens.", kind=MeanTokens),
+    output_tokens=shown("Mean answer of a request, tokens.", kind=MeanTokens),
+    context_tokens=shown("Cache length asked for, tokens; null: from the lengths.", kind=MeanTokens | None),
+    prefix_cache_hit_rate=shown("Share of prompt tokens found in the prefix cache.", kind=float),
+)
 
 
 class CandidatesEcho(ResponsePart):

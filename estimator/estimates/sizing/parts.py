@@ -26,12 +26,15 @@ class SizingCapacity(ResponsePart):
     total: float = Field(description="Capacity of all replicas in the unit of the demand.")
 
 
-class SizingOption(ResponsePart):
-    """One candidate, sized."""
-
+class _OfCandidate(ResponsePart):
     gpu: str = Field(description="GPU.")
     precision: str = Field(description="Format of the weights.")
     tp: int = Field(description="Tensor parallel degree.")
+
+
+class SizingOption(_OfCandidate):
+    """One candidate, sized."""
+
     basis: Basis = Field(description=BASIS_HELP)
     replicas: int = Field(description="Copies of the model, count.")
     gpus_per_replica: int = Field(description="GPUs of one replica, count.")
@@ -53,24 +56,18 @@ class SizingOption(ResponsePart):
     cost_per_month: Amount | None = Field(description="Price of all GPUs for 730 h; null without a price.")
 
 
-class SizingRejected(ResponsePart):
+class SizingRejected(_OfCandidate):
     """A candidate that serves nothing, and why."""
 
-    gpu: str = Field(description="GPU.")
-    precision: str = Field(description="Format of the weights.")
-    tp: int = Field(description="Tensor parallel degree.")
     reason: str = Field(description="does_not_fit, targets_not_met, tensor_parallel_crosses_node, not_supported …")
     ttft_s: float | None = Field(description="TTFT it reaches with one request in flight, seconds; null if unknown.")
     tpot_s: float | None = Field(description="TPOT it reaches with one request in flight, seconds; null if unknown.")
     e2e_s: float | None = Field(description="Whole answer with one request in flight, seconds; null if unknown.")
 
 
-class SizingNearest(ResponsePart):
+class SizingNearest(_OfCandidate):
     """What would be feasible: these targets on this candidate, or this budget."""
 
-    gpu: str = Field(description="GPU.")
-    precision: str = Field(description="Format of the weights.")
-    tp: int = Field(description="Tensor parallel degree.")
     what: str = Field(
         description=(
             "slo: the targets have to be at least these; budget: the limits have to be these; memory: this candidate "

@@ -4,8 +4,10 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from estimator.estimates.answers import BASIS_HELP, Band, Basis, ResponsePart
+from estimator.estimates.answers import BASIS_HELP, Band, Basis, ResponsePart, part_of, shown
 from estimator.estimates.echo import PlanAnswer
+from estimator.estimates.throughput.compute import SpeculationResult
+from estimator.estimates.throughput.figures import SpeedFigures
 from estimator.figures.speed import FIGURES
 
 BindingName = Literal["memory_bandwidth", "compute", "interconnect", "overhead", "kv_cache"]
@@ -139,33 +141,33 @@ class MeetsSloPart(ResponsePart):
     band_side: str = Field(description="mid, or conservative: the slow end of the band.")
 
 
-class OpenLoadPart(ResponsePart):
-    """Open loop: how busy the replica is and how TTFT spreads."""
+OpenLoadPart: Any = part_of(
+    SpeedFigures,
+    "OpenLoadPart",
+    "Open loop: how busy the replica is and how TTFT spreads.",
+    utilization=shown("Rate over the highest stable rate; at 1 or more the queue grows.", kind=float),
+    max_stable_requests_per_s=shown("Highest rate at which the queue stays finite, requests/s.", kind=float),
+    ttft_s_p50="Half of the requests wait no longer, seconds.",
+    ttft_s_p90="90 % of the requests wait no longer, seconds.",
+    ttft_s_p95="95 % of the requests wait no longer, seconds.",
+    ttft_s_p99="99 % of the requests wait no longer, seconds.",
+)
 
-    utilization: float = Field(description="Rate over the highest stable rate; at 1 or more the queue grows.")
-    max_stable_requests_per_s: float = Field(description="Highest rate at which the queue stays finite, requests/s.")
-    ttft_s_p50: float | None = Field(description="Half of the requests wait no longer, seconds.")
-    ttft_s_p90: float | None = Field(description="90 % of the requests wait no longer, seconds.")
-    ttft_s_p95: float | None = Field(description="95 % of the requests wait no longer, seconds.")
-    ttft_s_p99: float | None = Field(description="99 % of the requests wait no longer, seconds.")
 
-
-class SpeculativePart(ResponsePart):
-    """Speculative decoding at this load; a speed-up below 1 slows down."""
-
-    tokens_per_pass: float = Field(description="Expected tokens of one pass of the model.")
-    speedup: float = Field(description="Decode speed with speculation over without, at this load.")
-    speedup_memory_bound: float = Field(description="The same while verifying is free: tokens_per_pass / (1 + k · c).")
-    verify_cost_ratio: float = Field(description="Time of a verifying pass over a plain step.")
-    draft_cost_ratio: float = Field(description="Time of one drafted token over a plain step.")
-    tpot_s: float | None = Field(description="Decode time per token with speculation, seconds; null when unknown.")
-    reversal_batch_size: int | None = Field(
-        description="Smallest power of two of sequences at which it slows down; null: none up to 4,096."
-    )
-    draft_cache_bytes_per_token: float | None = Field(
-        description="KV cache of the draft model on a GPU, bytes per token; null without a draft model."
-    )
-    basis: Basis = Field(description=BASIS_HELP)
+SpeculativePart: Any = part_of(
+    SpeculationResult,
+    "SpeculativePart",
+    "Speculative decoding at this load; a speed-up below 1 slows down.",
+    tokens_per_pass=shown("Expected tokens of one pass of the model.", kind=float),
+    speedup="Decode speed with speculation over without, at this load.",
+    speedup_memory_bound=shown("The same while verifying is free: tokens_per_pass / (1 + k · c).", kind=float),
+    verify_cost_ratio="Time of a verifying pass over a plain step.",
+    draft_cost_ratio="Time of one drafted token over a plain step.",
+    tpot_s="Decode time per token with speculation, seconds; null when unknown.",
+    reversal_batch_size="Smallest power of two of sequences at which it slows down; null: none up to 4,096.",
+    draft_cache_bytes_per_token="KV cache of the draft model on a GPU, bytes per token; null without a draft model.",
+    basis=shown(BASIS_HELP, kind=Basis),
+)
 
 
 class _Row(ResponsePart):

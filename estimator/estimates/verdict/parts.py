@@ -1,13 +1,15 @@
 """The parts of a verdict's answer."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from estimator.estimates.answers import Amount, Band, ResponsePart
+from estimator.engine.memory.fit import MemoryFit
+from estimator.estimates.answers import Amount, Band, ResponsePart, part_of, shown
 from estimator.estimates.cost.answer import SelfHostedBill
 from estimator.estimates.echo import PlanAnswer
 from estimator.estimates.memory_fit.answer import MemoryLedger
+from estimator.estimates.throughput.capacity import LoadWithin
 from estimator.estimates.throughput.parts import BindingName, ExpectedPart, SpeedName
 
 StateName = Literal["safe", "likely", "fits", "too_slow", "speed_unknown", "does_not_fit"]
@@ -28,25 +30,29 @@ class VerdictWords(ResponsePart):
     advice: str = Field(description="The nearest change that would help, in a sentence.")
 
 
-class ConcurrencyWithin(ResponsePart):
-    """The most requests in flight that memory holds and that meet every target; without targets what memory holds."""
+ConcurrencyWithin: Any = part_of(
+    LoadWithin,
+    "ConcurrencyWithin",
+    "The most requests in flight that memory holds and that meet every target; without targets what memory holds.",
+    low="Safe users: the targets hold at the slow end of the band, count; 0 when not for one.",
+    mid="Likely users: the targets hold in the middle of the band, count.",
+    high="The targets hold at the fast end of the band, count.",
+    binding=shown(
+        "What ends the middle: ttft, tpot, e2e, memory, max_num_seqs or missing-figure; null at 0.", kind=str | None
+    ),
+)
 
-    low: int = Field(description="Safe users: the targets hold at the slow end of the band, count; 0 when not for one.")
-    mid: int = Field(description="Likely users: the targets hold in the middle of the band, count.")
-    high: int = Field(description="The targets hold at the fast end of the band, count.")
-    binding: str | None = Field(
-        description="What ends the middle: ttft, tpot, e2e, memory, max_num_seqs or missing-figure; null at 0."
-    )
 
-
-class VerdictMemory(ResponsePart):
-    """Memory, as memory-fit says it."""
-
-    verdict: Literal["fits", "tight", "does_not_fit"] = Field(description="The verdict of memory-fit on the load.")
-    feasible: bool = Field(description="Whether the load fits.")
-    binding_term: str = Field(description="What passes the budget when it does not fit, else what load exhausts first.")
-    max_sequences: int = Field(description="Sequences of the asked length that the cache holds, count.")
-    per_gpu: MemoryLedger
+VerdictMemory: Any = part_of(
+    MemoryFit,
+    "VerdictMemory",
+    "Memory, as memory-fit says it.",
+    verdict=shown("The verdict of memory-fit on the load.", kind=Literal["fits", "tight", "does_not_fit"]),
+    feasible="Whether the load fits.",
+    binding_term=shown("What passes the budget when it does not fit, else what load exhausts first.", kind=str),
+    max_sequences="Sequences of the asked length that the cache holds, count.",
+    per_gpu=shown("", kind=MemoryLedger),
+)
 
 
 class CurvePoint(ResponsePart):
