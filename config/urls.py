@@ -19,7 +19,7 @@ api_v1: list[URLPattern | URLResolver] = [
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", views.home, name="home"),
+    path("", include("pages.urls")),
     path("api/v1/", include(api_v1)),
     path("api/docs/", views.DocsView.as_view(url_name="schema"), name="docs"),
     # Everything else under /api/ is a problem too, also while DEBUG shows pages for other addresses.

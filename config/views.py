@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.templatetags.static import static
-from django.urls import Resolver404, resolve, reverse
+from django.urls import Resolver404, resolve
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views import defaults
@@ -29,11 +29,6 @@ class DocsView(SpectacularSwaggerSplitView):
     """Swagger UI in two parts, page and script, so that it works without inline code."""
 
     template_name = "api/docs.html"
-
-
-def home(request: HttpRequest) -> HttpResponse:
-    """People who open the bare address want the documentation."""
-    return HttpResponseRedirect(reverse("docs"))
 
 
 def favicon(request: HttpRequest) -> HttpResponse:

@@ -10,7 +10,7 @@ READ = re.compile(r"""(?:env\.\w+|\binteger|environ(?:ment)?\.get|environ)\s*[\[
 
 
 def names_read() -> set[str]:
-    files = [*ROOT.glob("config/**/*.py"), *ROOT.glob("tests/*.py")]
+    files = [*ROOT.glob("config/**/*.py"), *ROOT.glob("aforo/*.py"), *ROOT.glob("tests/*.py")]
     return {name for file in files for name in READ.findall(file.read_text())}
 
 

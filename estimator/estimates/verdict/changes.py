@@ -109,7 +109,8 @@ def _gpus(plan: Plan, facts: Facts) -> Iterator[Neighbour]:
         return
     mine = plan.gpu.spec.memory_bandwidth_bytes_per_s
     rows = facts.derived(("sold_gpus", str(plan.gpu.facts.get("vendor"))), lambda: _sold(plan, facts))
-    faster = [row for row in rows if _rate(row) > mine]
+    peak = plan.gpu.spec.peak_flops_per_s.get("bf16", 0.0)
+    faster = [row for row in rows if _rate(row) > mine and _peak(row) >= peak]
     slower = [row for row in rows if _FEWEST_BYTES_PER_S * mine <= _rate(row) < mine]
     same_board = str(plan.gpu.facts.get("form_factor") or "")
 
@@ -129,8 +130,13 @@ def _sold(plan: Plan, facts: Facts) -> tuple[FactRow, ...]:
         and row.get("kernel_family_used")
         and row.get("devices_per_unit", 1) == 1
         and row.get("memory_bandwidth_bytes_per_s")
+        and _peak(row)
         and default_price(row["slug"], facts) is not None
     )
+
+
+def _peak(row: FactRow) -> float:
+    return float(row["peak_flops_per_s"].get("bf16") or 0.0)
 
 
 def _rate(row: FactRow) -> float:

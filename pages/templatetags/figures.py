@@ -1,0 +1,30 @@
+"""Filters that write figures as the sentences of a verdict do."""
+
+from datetime import date
+
+from django import template
+
+from estimator.figures import written
+
+register = template.Library()
+register.filter("seconds", written.seconds)
+register.filter("milliseconds", written.milliseconds)
+register.filter("money", written.money)
+register.filter("gib", written.gib)
+register.filter("count", written.count)
+register.filter("two_digits", written.two_digits)
+register.filter("day", written.day)
+
+
+@register.filter
+def spoken(name: str) -> str:
+    """A name of the API as words: dots and underscores become spaces."""
+    return name.replace("_", " ").replace(".", " · ")
+
+
+@register.filter
+def days_old(value: str | None) -> int | None:
+    """Days since a day, ISO 8601; None without one."""
+    from django.utils import timezone
+
+    return None if not value else (timezone.localdate() - date.fromisoformat(value)).days
