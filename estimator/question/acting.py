@@ -62,6 +62,9 @@ def idle_fields(part: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
 def _below(value: Any, prefix: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, BaseModel):
         yield from idle_fields(value, prefix)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield from _below(one, f"{prefix}{name}.")
     elif isinstance(value, list):
         for place, one in enumerate(value):
             yield from _below(one, f"{prefix}{place}.")

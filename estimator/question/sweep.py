@@ -23,6 +23,7 @@ from estimator.question.fields import (
 )
 from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
+from estimator.question.ownership import OwnedGpus
 from estimator.question.plan import DEFAULT_ENGINE, Memory, MtpLayers, Parallelism, Precision
 from estimator.question.workload import Arrivals, Lora, ResolvedWorkload, Speculative, Targets, Workload
 
@@ -200,6 +201,9 @@ class Pricing(RequestBody):
     )
     offers: Annotated[dict[GpuSlug, OfferSlug], BeforeValidator(OnePerRow("gpu"))] = Field(
         default={}, max_length=MAX_LIST, description="Offer of the catalog, by accelerator."
+    )
+    owned: dict[Label, OwnedGpus] = Field(
+        default={}, max_length=MAX_LIST, description="What owned GPUs cost, by slug or given name; before offers."
     )
 
 

@@ -6,6 +6,10 @@ from decimal import Decimal
 
 from django.utils.translation import gettext as _
 
+from estimator.engine.cost.money import money_text
+from estimator.engine.cost.ownership import Ownership, owned_month
+from estimator.engine.errors import InvalidInputError
+from estimator.question.ownership import OwnedGpus
 from estimator.resolvers.facts import FactRow, Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance
@@ -27,6 +31,44 @@ class GpuPrice:
         """The price as an entry of an answer."""
         unit = f"{self.currency}/GPU/h"
         return Provenance(what=what, value=str(self.amount), unit=unit, source=self.source, date=self.date)
+
+
+def owned_price(part: OwnedGpus, currency: str) -> GpuPrice:
+    """The GPU hour of owned GPUs: what they cost a month over the hours of a month, in which all of them run.
+
+    Raises:
+        InvalidInputError: The parts contradict one another.
+    """
+    if not part.watts and (Decimal(part.price_per_kwh) or Decimal(part.colocation_per_kw_month)):
+        raise InvalidInputError("needed with a price of electricity or of a kW: their power", field="watts")
+    if part.pue != 1 and not Decimal(part.price_per_kwh):
+        raise InvalidInputError("needed with pue: it raises the bill of electricity", field="price_per_kwh")
+    owned = Ownership(
+        capex=Decimal(part.capex),
+        years=_exact(part.years),
+        gpus=part.gpus,
+        interest_rate=_exact(part.interest_rate),
+        residual_value=Decimal(part.residual_value),
+        gpu_watts=_exact(part.watts),
+        pue=_exact(part.pue),
+        price_per_kwh=Decimal(part.price_per_kwh),
+        colocation_per_kw_month=Decimal(part.colocation_per_kw_month),
+        overhead_per_month=Decimal(part.overhead_per_month),
+        staff_per_month=Decimal(part.staff_per_month),
+        licence_per_month=Decimal(part.licence_per_month),
+    )
+    month = owned_month(owned)
+    parts = [f"{name} {money_text(amount)}" for name, amount in month.parts.items() if amount]
+    source = _("owned: %(parts)s a month for %(gpus)s GPUs over %(hours)s h each") % {
+        "parts": ", ".join(parts) or "0",
+        "gpus": part.gpus,
+        "hours": owned.hours_per_month,
+    }
+    return GpuPrice(amount=month.per_gpu_hour, currency=currency, source=source)
+
+
+def _exact(value: float) -> Decimal:
+    return Decimal(repr(float(value)))
 
 
 def gpu_price(gpu: str, stated: Mapping[str, GpuPrice], facts: Facts) -> GpuPrice | None:

@@ -6,8 +6,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from catalog.spelling import near_matches
+from estimator.engine.cost.money import money_text
+from estimator.engine.errors import InvalidInputError
+from estimator.question.ownership import OwnedGpus
+from estimator.question.sweep import without_nulls
 from estimator.resolvers.facts import Facts, UnknownSlugError
-from estimator.resolvers.gpu_prices import OFFERS_CURRENCY, default_price
+from estimator.resolvers.gpu_prices import OFFERS_CURRENCY, default_price, owned_price
 from estimator.resolvers.issues import Issue, ResolutionError
 
 
@@ -25,6 +29,19 @@ def prices_of(gpus: list[str], pricing: Mapping[str, Any] | None, facts: Facts) 
             found[slug] = {"price_per_gpu_hour": amount, "currency": given["currency"], "source": _("given")}
         else:
             issues.append(_not_in_sweep(("price_per_gpu_hour", slug), gpus))
+    for slug, part in (given.get("owned") or {}).items():
+        if slug not in gpus or slug in found:
+            issues.append(_not_owned(slug, gpus))
+            continue
+        try:
+            own = owned_price(OwnedGpus.model_validate(without_nulls(part), strict=False), given["currency"])
+        except InvalidInputError as wrong:
+            path = ("owned", slug, wrong.field or "capex")
+            issues.append(Issue(path=path, code="invalid", detail=str(wrong)))
+            continue
+        found[slug] = {
+            "price_per_gpu_hour": money_text(own.amount), "currency": own.currency, "source": own.source,
+        }  # fmt: skip
     for slug, offer in (given.get("offers") or {}).items():
         if slug not in gpus:
             issues.append(_not_in_sweep(("offers", slug), gpus))
@@ -36,6 +53,13 @@ def prices_of(gpus: list[str], pricing: Mapping[str, Any] | None, facts: Facts) 
         raise ResolutionError(issues)
     missing = [slug for slug in gpus if slug not in found]
     return found | _defaults(missing, given.get("currency", OFFERS_CURRENCY), facts)
+
+
+def _not_owned(slug: str, gpus: list[str]) -> Issue:
+    if slug not in gpus:
+        return _not_in_sweep(("owned", slug), gpus)
+    detail = _("Give one price of it: price_per_gpu_hour or owned.")
+    return Issue(path=("owned", slug), code="ambiguous", detail=detail)
 
 
 def _not_in_sweep(path: tuple[str | int, ...], gpus: list[str]) -> Issue:

@@ -16,6 +16,7 @@ class Lamp(RequestBody):
 class Room(RequestBody):
     lamps: list[Lamp] = []
     best: Lamp | None = None
+    named: dict[str, Lamp] = {}
 
 
 def test_a_field_without_its_partner_is_idle_and_with_it_is_not():
@@ -25,6 +26,10 @@ def test_a_field_without_its_partner_is_idle_and_with_it_is_not():
 
 def test_a_default_that_is_stated_is_no_wish():
     assert list(idle_fields(Lamp(watts=None, dimmed=False))) == []
+
+
+def test_parts_by_name_are_searched():
+    assert [path for path, _why in idle_fields(Room(named={"desk": Lamp(watts=1.0)}))] == ["named.desk.watts"]
 
 
 def test_parts_and_lists_are_searched_and_fields_of_one_reason_stand_in_one_warning():

@@ -47,6 +47,10 @@ EXTRAS = {
     "power": {"price_per_kwh": "0.3", "currency": "USD"},
     "slo": SLO,
 }
+OWNED_GPUS = {
+    "capex": "392000", "gpus": 8, "watts": 5600, "pue": 1.4, "price_per_kwh": "0.12", "residual_value": "1000",
+    "interest_rate": 0.05, "colocation_per_kw_month": "100",
+}  # fmt: skip
 SHAPE = {"parameters": 8030000000, "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128, "hidden_size": 4096}
 CONFIG = {
     "model_type": "llama",
@@ -163,6 +167,13 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
             "budget": {"cost_per_month": "10000000", "currency": "USD"},
         },
     ),
+    "sizing of owned GPUs": (
+        "sizing",
+        SIZING | {
+            "demand": {"concurrency": 5000}, "objective": "min_cost",
+            "prices": {"h100-sxm5-80gb": {"currency": "USD", "owned": OWNED_GPUS}},
+        },
+    ),
     "break-even of a rate": (
         "break-even",
         {"self_hosted": HELD | {"tokens_per_s_output": 2500}, "api": {"price": PRICE} | CONTRACT, "monthly": MONTH},
@@ -188,6 +199,9 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "order": (
         "order",
         {"name": "r", "sweep": SWEEP, "slo": SLO, "pricing": {"price_per_gpu_hour": {"h100-sxm5-80gb": "2"}}},
+    ),
+    "order of owned GPUs": (
+        "order", {"name": "r", "sweep": SWEEP, "slo": SLO, "pricing": {"owned": {"h100-sxm5-80gb": OWNED_GPUS}}},
     ),
     "order of loads": (
         "order",

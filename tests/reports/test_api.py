@@ -301,6 +301,35 @@ def test_an_unknown_error_is_shown_as_a_reference_only(api, ana, loaded_catalog,
     assert error["detail"].split()[-1].rstrip(".") in caplog.text
 
 
+def test_owned_gpus_are_priced_by_what_they_cost_a_month(api, ana, make_report):
+    """8,166.666667 + 7.84 kW · 730 h · 0.12 = 686.784 + 3,000 over 8 · 730 GPU hours: 2.02970046."""
+    owned = {"capex": "392000", "gpus": 8, "watts": 5600, "pue": 1.4, "price_per_kwh": "0.12",
+             "overhead_per_month": "3000"}  # fmt: skip
+    version = make_report(ana, pricing={"owned": {"h100-sxm5-80gb": owned}})
+    price = version.snapshot["prices"]["h100-sxm5-80gb"]
+    assert price["price_per_gpu_hour"] == "2.02970046"
+    assert price["source"].startswith("owned: capital 8166.66667")
+    rows = api(ana).get(f"{URL}{version.report_id}/versions/1/rows/").json()["results"]
+    assert any(float(row["price_per_hour"]) == pytest.approx(2.02970046 * row["gpus"]) for row in rows
+               if row["gpu"] == "h100-sxm5-80gb")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pricing", "pointer"),
+    [
+        ({"owned": {"l4": {"capex": "1"}}}, "#/pricing/owned/l4"),
+        ({"owned": {"h100-sxm5-80gb": {"capex": "1", "residual_value": "2"}}},
+         "#/pricing/owned/h100-sxm5-80gb/residual_value"),
+        ({"owned": {"h100-sxm5-80gb": {"capex": "1", "price_per_kwh": "2"}}}, "#/pricing/owned/h100-sxm5-80gb/watts"),
+        ({"owned": {"h100-sxm5-80gb": {"capex": "1"}}, "price_per_gpu_hour": {"h100-sxm5-80gb": "1"}},
+         "#/pricing/owned/h100-sxm5-80gb"),
+    ],
+)  # fmt: skip
+def test_owned_gpus_that_contradict_themselves_are_refused(api, ana, loaded_catalog, pricing, pointer):
+    answer = api(ana).post(URL, order(pricing=pricing))
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
 def test_recost_keeps_the_figures_and_changes_the_money(api, ana, make_report):
     version = make_report(ana)
     client = api(ana)

@@ -5,6 +5,7 @@ Gemini's answers leave the thoughts out, xAI's chat answers too. Each reader tur
 that either include one another or never do, and says which. Counts that only sum up others are left out.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -61,8 +62,15 @@ class _Object:
         """Gemini's list of {modality, tokenCount} as counts by modality in small letters."""
         for name in names:
             value = self._at(name)
-            if isinstance(value, Sequence) and not isinstance(value, str):
-                return dict(self._modality(part, f"{name}.{place}") for place, part in enumerate(value))
+            if value is None:
+                continue
+            if not isinstance(value, Sequence) or isinstance(value, str):
+                raise InvalidInputError("modalities are a list of objects", field=name)
+            counts: dict[str, Decimal] = {}
+            for place, part in enumerate(value):
+                modality, tokens = self._modality(part, f"{name}.{place}")
+                counts[modality] = counts.get(modality, Decimal(0)) + tokens
+            return counts
         return {}
 
     @staticmethod
@@ -75,9 +83,11 @@ class _Object:
     def _at(self, path: str) -> Any:
         self.taken.add(path)
         value: Any = self.raw
-        for name in path.split("."):
-            if not isinstance(value, Mapping):
+        for place, name in enumerate(names := path.split(".")):
+            if value is None:
                 return None
+            if not isinstance(value, Mapping):
+                raise InvalidInputError("an object with its counts", field=".".join(names[:place]))
             value = value.get(name)
         return value
 
@@ -192,7 +202,8 @@ def _anthropic(usage: _Object) -> ReadUsage:
     counts = {
         "input_tokens": usage.count("input_tokens"),
         "cache_read_tokens": usage.count("cache_read_input_tokens"),
-        "cache_write_5m_tokens": five if five or hour else writes,
+        # What the lives leave of the whole was written for the default one.
+        "cache_write_5m_tokens": max(five, writes - hour),
         "cache_write_1h_tokens": hour,
         "output_tokens": usage.count("output_tokens"),
         "web_searches": usage.count("server_tool_use.web_search_requests"),
@@ -233,14 +244,9 @@ def _gemini(usage: _Object) -> ReadUsage:
 
 def _bedrock(usage: _Object) -> ReadUsage:
     """Bedrock's Converse: inputTokens beside cacheReadInputTokens and cacheWriteInputTokens, writes by life if told."""
-    lives: dict[str, Decimal] = {}
-    for place, part in enumerate(usage.raw.get("cacheDetails") or ()):
-        if isinstance(part, Mapping):
-            life = {"5m": 300, "1h": 3600}.get(str(part.get("ttl")), 300)
-            name = f"{write_meter(life)}_tokens"
-            path = f"cacheDetails.{place}.inputTokens"
-            lives[name] = lives.get(name, Decimal(0)) + _checked(part.get("inputTokens", 0), path)
+    lives = _bedrock_lives(usage.raw.get("cacheDetails"))
     writes = usage.count("cacheWriteInputTokens", "cacheWriteInputTokenCount", "cacheWriteInputTokensCount")
+    rest = max(writes - sum(lives.values(), start=Decimal(0)), Decimal(0))
     counts = {
         "input_tokens": usage.count("inputTokens", "inputTokenCount"),
         "cache_read_tokens": usage.count(
@@ -249,7 +255,32 @@ def _bedrock(usage: _Object) -> ReadUsage:
         "output_tokens": usage.count("outputTokens", "outputTokenCount"),
     }
     usage.taken |= {"totalTokens", "totalTokenCount"}
-    return _read(usage, counts | (lives or {"cache_write_tokens": writes}), UsageConvention.DISJOINT, "aws")
+    return _read(usage, counts | lives | {"cache_write_tokens": rest}, UsageConvention.DISJOINT, "aws")
+
+
+_LIFE = re.compile(r"^(?P<number>[1-9]\d{0,3})(?P<unit>[smh])$")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def _bedrock_lives(details: Any) -> dict[str, Decimal]:
+    """Writes by life from Bedrock's list of {ttl, inputTokens}.
+
+    Raises:
+        InvalidInputError: It is no such list, or names no life.
+    """
+    if details is None:
+        return {}
+    if not isinstance(details, Sequence) or isinstance(details, str):
+        raise InvalidInputError("cacheDetails is a list of objects", field="cacheDetails")
+    lives: dict[str, Decimal] = {}
+    for place, part in enumerate(details):
+        life = _LIFE.match(str(part.get("ttl", "5m"))) if isinstance(part, Mapping) else None
+        if life is None:
+            raise InvalidInputError("an object with ttl (5m, 1h) and inputTokens", field=f"cacheDetails.{place}")
+        name = f"{write_meter(int(life['number']) * _SECONDS[life['unit']])}_tokens"
+        tokens = _checked(part.get("inputTokens", 0), f"cacheDetails.{place}.inputTokens")
+        lives[name] = lives.get(name, Decimal(0)) + tokens
+    return lives
 
 
 def _read(

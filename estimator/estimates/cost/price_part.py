@@ -93,6 +93,18 @@ def _below_one(share: str) -> str:
     return share
 
 
+# A day of a price has a neighbour in every time zone, and months ahead of it.
+_FIRST_YEAR, _LAST_YEAR = 2, 9900
+
+
+def _in_reach(day: datetime.date) -> datetime.date:
+    if day.year < _FIRST_YEAR:
+        raise PydanticCustomError("greater_than_equal", "too early", {"ge": f"the year {_FIRST_YEAR}"})
+    if day.year > _LAST_YEAR:
+        raise PydanticCustomError("less_than_equal", "too late", {"le": f"the year {_LAST_YEAR}"})
+    return day
+
+
 def _unknown_meters(path: tuple[str | int, ...], meters: dict[str, str]) -> list[Issue]:
     issues = []
     for name in meters:
@@ -142,12 +154,12 @@ class ApiPricePart(RequestBody):
     discount: Annotated[Money, AfterValidator(_below_one)] = Field(
         default="0", description="Share negotiated off every price, exact decimal from 0 to below 1: 0.1 is 10 %."
     )
-    on: datetime.date | None = Field(
+    on: Annotated[datetime.date, AfterValidator(_in_reach)] | None = Field(
         default=None,
         description="Day whose prices apply, from 00:00 UTC; today when not given.",
         examples=["2026-11-29"],
     )
-    at: AwareDatetime | None = Field(
+    at: Annotated[AwareDatetime, AfterValidator(_in_reach)] | None = Field(
         default=None,
         description="Moment with its offset, instead of `on`, where hours of the day have prices of their own.",
         examples=["2026-11-27T02:00:00Z"],

@@ -61,7 +61,7 @@ def counted(usage: Mapping[str, Any], convention: UsageConvention | None) -> Cou
     except InvalidInputError as wrong:
         path = ("usage", *(wrong.field or "").split("."))
         raise ResolutionError(
-            [Issue(path=path, code="invalid_type", detail=_("Must be a count, 0 or more."))]
+            [Issue(path=path, code="invalid_type", detail=_("Cannot be read: %(why)s.") % {"why": wrong})]
         ) from None
     if read is not None:
         return Counted(quantities=read.counts, convention=read.convention, read=read)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from estimator.engine.errors import InvalidInputError
 from estimator.engine.explain import Step
 from estimator.engine.options import TARGETS
 from estimator.engine.sizing import Objective
@@ -26,11 +27,12 @@ from estimator.estimates.throughput.targets import binding_targets, no_gap_text,
 from estimator.question.fields import Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
 from estimator.question.formats import CacheFormatName, WeightFormatName
 from estimator.question.model import ModelRef
+from estimator.question.ownership import OwnedGpus
 from estimator.question.plan import DEFAULT_ENGINE, Degree, Memory, PlanRequest, Precision
 from estimator.question.workload import Targets, Workload
 from estimator.resolvers.candidates import Candidates, Wanted, resolve_candidates
 from estimator.resolvers.collect import Collector
-from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_price
+from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_price, owned_price
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 
@@ -69,9 +71,12 @@ class CandidatesPart(RequestBody):
 
 
 class GpuPricePart(RequestBody):
-    """Price of a GPU."""
+    """Price of a GPU: of its hour, or of owning it."""
 
-    price_per_gpu_hour: Money = Field(description="Price of one GPU for an hour, exact decimal.")
+    price_per_gpu_hour: Money | None = Field(
+        default=None, description="Price of one GPU for an hour, exact decimal; or owned."
+    )
+    owned: OwnedGpus | None = Field(default=None, description="What owned GPUs cost, instead of a price of their hour.")
     currency: Currency
 
 
@@ -230,10 +235,7 @@ def _prices(body: SizingRequest, asked: Asked) -> dict[str, GpuPrice | None]:
     Raises:
         ResolutionError: Prices in several currencies to rank by, or a budget in another than a price.
     """
-    stated = {
-        gpu: GpuPrice(amount=Decimal(part.price_per_gpu_hour), currency=part.currency, source="request")
-        for gpu, part in body.prices.items()
-    }
+    stated = {gpu: _stated(gpu, part) for gpu, part in body.prices.items()}
     prices = {gpu: gpu_price(gpu, stated, asked.facts) for gpu in body.candidates.gpus}
     check_one_currency(
         prices.values(),
@@ -241,6 +243,19 @@ def _prices(body: SizingRequest, asked: Asked) -> dict[str, GpuPrice | None]:
         budget=body.budget.currency if body.budget is not None else None,
     )
     return prices
+
+
+def _stated(gpu: str, part: GpuPricePart) -> GpuPrice:
+    if (part.owned is None) == (part.price_per_gpu_hour is None):
+        detail = _("Give exactly one of price_per_gpu_hour, owned.")
+        raise ResolutionError([Issue(path=("prices", gpu, "owned"), code="ambiguous", detail=detail)])
+    if part.owned is None:
+        return GpuPrice(amount=Decimal(part.price_per_gpu_hour or "0"), currency=part.currency, source="request")
+    try:
+        return owned_price(part.owned, part.currency)
+    except InvalidInputError as wrong:
+        path = ("prices", gpu, "owned", wrong.field or "capex")
+        raise ResolutionError([Issue(path=path, code="invalid", detail=str(wrong))]) from None
 
 
 def _around(body: SizingRequest, base: PlanRequest) -> Neighbourhood:

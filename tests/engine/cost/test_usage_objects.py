@@ -131,3 +131,46 @@ def test_what_is_no_count_is_refused_by_its_name(raw, field):
     with pytest.raises(InvalidInputError) as refused:
         read_usage(raw)
     assert refused.value.field == field
+
+
+def test_what_lives_leave_of_a_whole_was_written_for_the_default_one():
+    anthropic = read_usage(
+        {"input_tokens": 0, "cache_creation_input_tokens": 300, "cache_creation": {"ephemeral_1h_input_tokens": 100}}
+    )
+    assert (anthropic.counts["cache_write_5m_tokens"], anthropic.counts["cache_write_1h_tokens"]) == (200, 100)
+    bedrock = read_usage(
+        {"inputTokens": 1, "cacheWriteInputTokens": 300, "cacheDetails": [{"ttl": "1h", "inputTokens": 100}]}
+    )
+    assert (bedrock.counts["cache_write_tokens"], bedrock.counts["cache_write_1h_tokens"]) == (200, 100)
+
+
+def test_a_life_of_its_own_is_a_meter_of_its_own():
+    read = read_usage({"inputTokens": 1, "cacheDetails": [{"ttl": "2h", "inputTokens": 100}]})
+    assert read.counts["cache_write_7200s_tokens"] == 100
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        ({"inputTokens": 1, "cacheDetails": 5}, "cacheDetails"),
+        ({"inputTokens": 1, "cacheDetails": ["5m"]}, "cacheDetails.0"),
+        ({"inputTokens": 1, "cacheDetails": [{"ttl": "for ever", "inputTokens": 1}]}, "cacheDetails.0"),
+        ({"inputTokens": 1, "cacheDetails": [{"ttl": "5m", "inputTokens": -1}]}, "cacheDetails.0.inputTokens"),
+        ({"prompt_tokens": 5, "prompt_tokens_details": [1]}, "prompt_tokens_details"),
+        ({"prompt_tokens": 5, "completion_tokens_details": 7}, "completion_tokens_details"),
+        ({"promptTokenCount": 5, "promptTokensDetails": "IMAGE"}, "promptTokensDetails"),
+        ({"input_tokens": 5, "cache_creation": 3}, "cache_creation"),
+        ({"input_tokens": 5, "server_tool_use": "web"}, "server_tool_use"),
+    ],
+)
+def test_a_part_that_is_no_part_is_refused_by_its_name(raw, field):
+    with pytest.raises(InvalidInputError) as refused:
+        read_usage(raw)
+    assert refused.value.field == field
+
+
+def test_a_modality_that_stands_twice_is_summed():
+    image = {"modality": "IMAGE", "tokenCount": 30}
+    assert (
+        read_usage({"promptTokenCount": 100, "promptTokensDetails": [image, image]}).counts["input_image_tokens"] == 60
+    )

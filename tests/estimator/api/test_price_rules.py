@@ -156,3 +156,14 @@ def test_every_rule_has_a_source_and_a_day(bill):
     rules = list(PriceRule.objects.all())
     assert len(rules) > 50
     assert all(rule.source and rule.source_url and rule.source_date for rule in rules)
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_moment_without_a_day_in_every_zone_is_refused(bill, moment):
+    answer = bill("deepseek-deepseek-v4-pro", status=400, usage={"input_tokens": 1}, at=moment, on=None)
+    assert [error["pointer"] for error in answer["errors"]] == ["#/api/at"]
+
+
+def test_a_day_at_the_end_of_time_is_refused(bill):
+    answer = bill("openai-gpt-4o", status=400, usage={"input_tokens": 1}, on="9999-12-31")
+    assert [error["pointer"] for error in answer["errors"]] == ["#/api/on"]

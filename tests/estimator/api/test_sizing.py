@@ -306,3 +306,29 @@ def test_an_option_is_the_same_whatever_it_is_compared_with(ask, load):
     for (gpu, precision, tp), one in found.items():
         alone = ask(**load, candidates=candidates | {"gpus": [gpu], "precisions": [precision], "tp": [tp]})
         assert [other for part in parts for other in alone[part]] == [one]
+
+
+def test_owned_gpus_are_ranked_by_what_they_cost_a_month(ask):
+    """8,166.666667 + 7.84 kW · 730 h · 0.12 = 686.784 + 3,000 over 8 · 730 GPU hours: 2.02970046."""
+    owned = {"capex": "392000", "gpus": 8, "watts": 5600, "pue": 1.4, "price_per_kwh": "0.12",
+             "overhead_per_month": "3000"}  # fmt: skip
+    answer = ask(prices={"h100-sxm5-80gb": {"currency": "USD", "owned": owned}}, objective="min_cost")
+    option = next(option for option in answer["options"] if option["gpu"] == "h100-sxm5-80gb")
+    assert float(option["cost_per_hour"]) == pytest.approx(2.02970046 * option["gpus"])
+    entry = next(entry for entry in answer["provenance"] if entry["what"] == "prices.h100-sxm5-80gb")
+    assert entry["source"].startswith("owned: capital 8166.66667, electricity 686.784, overhead 3000")
+
+
+@pytest.mark.parametrize(
+    ("price", "pointer"),
+    [
+        ({}, "owned"),
+        ({"price_per_gpu_hour": "2", "owned": {"capex": "1"}}, "owned"),
+        ({"owned": {"capex": "1", "residual_value": "2"}}, "owned/residual_value"),
+        ({"owned": {"capex": "1", "colocation_per_kw_month": "2"}}, "owned/watts"),
+        ({"owned": {"capex": "1", "pue": 1.2, "watts": 5}}, "owned/price_per_kwh"),
+    ],
+)
+def test_a_price_that_contradicts_itself_is_refused(ask, price, pointer):
+    answer = ask(400, prices={"h100-sxm5-80gb": {"currency": "USD"} | price})
+    assert [error["pointer"] for error in answer["errors"]] == [f"#/prices/h100-sxm5-80gb/{pointer}"]
