@@ -31,11 +31,28 @@ class KernelRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertRow:
+    """Grouped product of routed experts: fixed time in microseconds, shares of bandwidth and of dense peak.
+
+    `activation_passes`: how often the activations of a pair of token and expert move through memory;
+    `foreign_passes`: the same for pairs whose expert lies on another rank, which some kernels sort and reduce too.
+    """
+
+    fixed_us: float
+    bandwidth_share: float
+    compute_share: float
+    activation_passes: float
+    foreign_passes: float
+    judged: frozenset[str] = _NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionRow:
     """Share of bandwidth reading a 16-bit and an 8-bit cache, share of the 16-bit peak in prefill (bf16 and fp8).
 
     `unshared_kv_reads`: 1 where the kernel reads a KV head once for each of its query heads, 0 where once for all.
-    Without a share of fp8 prefill its attention runs in 16 bits.
+    Without a share of fp8 prefill its attention runs in 16 bits. `decode_product`: share of the 16-bit peak of decode
+    over a latent cache; `padded_heads`: heads that a kernel of sparse latent attention computes at least.
     """
 
     decode_bf16: float
@@ -43,6 +60,33 @@ class AttentionRow:
     prefill_bf16: float
     prefill_fp8: float | None = None
     unshared_kv_reads: float = 0.0
+    decode_product: float | None = None
+    padded_heads: float | None = None
+    judged: frozenset[str] = _NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatentModuleRow:
+    """Fixed time of one layer of latent attention with its projections, microseconds."""
+
+    fixed_us: float
+    judged: frozenset[str] = _NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedTimeRow:
+    """What fixed times of kernels other than grouped experts are multiplied by on a family."""
+
+    share: float
+    judged: frozenset[str] = _NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeRow:
+    """One exchange of activations between the ranks that share the experts: seconds, and seconds a token of a rank."""
+
+    fixed_s: float
+    token_s: float = 0.0
     judged: frozenset[str] = _NONE
 
 
@@ -72,9 +116,15 @@ class OperatorConstants:
     elementwise_hidden_factor: float
     elementwise_ffn_factor: float
     elementwise_bandwidth_share: float
-    expert_load_imbalance: float
-    attention_dp_exchange_s: float
+    routing_exponent: float
+    moved_hidden_bytes: float
+    moved_width_bytes: float
+    rank_unevenness: float
     attention_dp_prefill_factor: float
+    offline_prefill_factor: float
+    head_norm_fixed_s: float
+    recurrent_prefill_passes: float
+    sparse_prefill_share: float
     pipeline_hop_s: float
     pipeline_offline_bubble: float
     prefill_half_length_tokens: float
@@ -118,31 +168,61 @@ class Table(Mapping[Any, RowT], Generic[RowT]):
         return Table(rows)
 
 
-# What end-to-end rows want of a kernel constant beside the kernel tables: (table, family, format, field) → factor.
-Factors = Mapping[tuple[str, str, str, str], float]
+# What end-to-end rows want of a kernel constant beside the kernel tables, by where it acts ("" everywhere):
+# (table, library, family, format, field) → factor.
+Factors = Mapping[tuple[str, str, str, str, str], float]
+# What the key of a row holds, by table.
+_KEYS = MappingProxyType(
+    {
+        "gemm": ("family", "format"),
+        "expert": ("library", "family", "format"),
+        "attention": ("family",),
+        "latent_attention": ("family",),
+        "latent_module": ("library", "family"),
+        "fixed_time": ("family",),
+        "exchange": ("library", "back_end"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelConstants:
-    """All constants of a forward pass: products, experts and attention by (family, format), links, operators."""
+    """All constants of a forward pass: products, experts and attention by where they act, links, operators."""
 
     gemm: Table[KernelRow]
-    expert: Table[KernelRow]
+    expert: Table[ExpertRow]
     attention: Table[AttentionRow]
     latent_attention: Table[AttentionRow]
+    latent_module: Table[LatentModuleRow]
+    fixed_time: Table[FixedTimeRow]
+    exchange: Table[ExchangeRow]
     link: Table[LinkPoint]
     link_rate: Table[LinkRate]
     operators: OperatorConstants
     factors: Factors = field(default_factory=dict)
 
     def with_factors(self, factors: Factors) -> "KernelConstants":
-        """The constants with the tables multiplied by these factors."""
+        """The constants with the tables multiplied by these factors; a factor acts on every row that its scope holds.
+
+        Raises:
+            ConstantsFileError: a factor that no row is under.
+        """
         changed: dict[str, dict[tuple[Any, str], float]] = {}
-        for (table, family, form, name), factor in factors.items():
-            key = family if table == "attention" else (family, form)
-            changed.setdefault(table, {})[key, name] = factor
+        for (name, library, family, form, field_name), factor in factors.items():
+            asked = {"library": library, "family": family, "format": form, "back_end": ""}
+            keys = [key for key in getattr(self, name) if _acts_on(asked, _KEYS[name], key)]
+            if not keys:
+                raise ConstantsFileError(f"factors.csv: no row of {name} for {library} {family} {form}")
+            for key in keys:
+                each = changed.setdefault(name, {})
+                each[key, field_name] = each.get((key, field_name), 1.0) * factor
         tables: dict[str, Any] = {name: getattr(self, name).with_factors(each) for name, each in changed.items()}
         return replace(self, **tables, factors=MappingProxyType(dict(factors)))
+
+
+def _acts_on(asked: Mapping[str, str], columns: tuple[str, ...], key: Any) -> bool:
+    cells = key if isinstance(key, tuple) else (key,)
+    return all(not asked[column] or asked[column] == cell for column, cell in zip(columns, cells, strict=True))
 
 
 def typed(cls: Callable[..., RowT], rows: Mapping[str, Constant], **more: Any) -> RowT:
@@ -189,9 +269,12 @@ def reference() -> KernelConstants:
     started: dict[str, Any] = {name: row.prior for name, row in operators.items() if row.prior is not None}
     return KernelConstants(
         gemm=table("gemm.csv", KernelRow, "family", "format"),
-        expert=table("experts.csv", KernelRow, "family", "format"),
+        expert=table("experts.csv", ExpertRow, "library", "family", "format"),
         attention=table("attention.csv", AttentionRow, "family"),
         latent_attention=table("latent_attention.csv", AttentionRow, "family"),
+        latent_module=table("latent_modules.csv", LatentModuleRow, "library", "family"),
+        fixed_time=table("fixed_times.csv", FixedTimeRow, "family"),
+        exchange=table("exchanges.csv", ExchangeRow, "library", "back_end"),
         link=Table({key: typed(LinkPoint, rows) for key, rows in points.items() if isinstance(key, tuple)}),
         link_rate=Table({key: typed(LinkRate, rows) for key, rows in points.items() if isinstance(key, str)}),
         operators=replace(typed(OperatorConstants, operators), **started),
@@ -203,7 +286,9 @@ def shipped() -> KernelConstants:
     """The constants in use: the reference with what rows of whole engines want beside it."""
     base = reference()
     rows = read_constants(DATA_DIR / "factors.csv")
-    factors: dict[Any, float] = {(*row.where("table", "family", "format"), row.name): row.value for row in rows}
+    factors: dict[Any, float] = {
+        (*row.where("table", "library", "family", "format"), row.name): row.value for row in rows
+    }
     return replace(
         base.with_factors(factors),
         operators=typed(OperatorConstants, constants_of("operators.csv")),

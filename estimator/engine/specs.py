@@ -111,7 +111,13 @@ class ServingConstants:
     is handed out, besides its prefill and the rest of the step it meets. `unshared_kv_reads`: 0 where decode attention
     reads a KV head once for all its query heads, 1 where it reads it once for each (kernels of 2023).
 
-    `amd_kernels_of_2024`: AMD GPUs ran the kernels of mid-2024, not today's.
+    `amd_kernels_of_2024`: AMD GPUs ran the kernels of mid-2024, not today's. `amd_kernel_time_scale` and
+    `amd_per_sequence_s` stand in for their namesakes on AMD GPUs where they are above 0.
+
+    `moe_a2a_backend`: the back end that exchanges activations between ranks that share the experts, "" for the
+    engine's own.
+    `wide_int4_share`: what products with 4-bit weights reach of their share of the peak (old kernels fall behind 16-bit
+    ones at large batches).
 
     `basis` is `judgement` where no measured row of this engine stands behind the constants: nothing is calibrated then.
     """
@@ -130,11 +136,16 @@ class ServingConstants:
     first_token_steps: float = unstated("first_token_steps")
     unshared_kv_reads: float = unstated("unshared_kv_reads")
     amd_kernels_of_2024: bool = bool(unstated("amd_kernels_of_2024"))
+    amd_kernel_time_scale: float = unstated("amd_kernel_time_scale")
+    amd_per_sequence_s: float = unstated("amd_per_sequence_s")
+    wide_int4_share: float = unstated("wide_int4_share")
+    moe_a2a_backend: str = ""
     basis: Literal["fitted", "judgement"] = "fitted"
 
     def __post_init__(self) -> None:
         _check_between("kernel_time_scale", self.kernel_time_scale, above=0.0, to=10.0)
         _check_between("bandwidth_factor", self.bandwidth_factor, above=0.0, to=1.0)
+        _check_between("wide_int4_share", self.wide_int4_share, above=0.0, to=1.0)
         _check_between("collective_latency_scale", self.collective_latency_scale, above=0.0, to=10.0)
         for name in (
             "prefill_floor_s_per_layer",
@@ -143,6 +154,8 @@ class ServingConstants:
             "ttft0_s",
             "burst_per_sequence_s",
             "first_token_steps",
+            "amd_kernel_time_scale",
+            "amd_per_sequence_s",
         ):
             _check_not_negative(name, getattr(self, name), to=1e15)
         for name in ("kv_reserved_share_of_output", "unshared_kv_reads", "burst_weight_w"):

@@ -17,24 +17,32 @@ from estimator.validation import shipped
 
 # Constants of the reference calibration that were kept: fitted on an earlier cut of the rows, by the founders.
 REFERENCE_FITTED = 31
-# Width of the prior of each group of factors.csv: rows of one group share the reason, so that they move together.
+# Width of the prior of groups of factors.csv: rows of one group share the reason, so that they move together.
 _FACTOR_WIDTHS = MappingProxyType(
     {
-        "4-bit experts on Hopper, share of peak": 0.35,
-        "fp8 experts on Blackwell, half-size": 0.3,
         "nvfp4 products, fixed time": 0.5,
         "fp8 products on Blackwell, fixed time": 0.4,
         "16-bit prefill attention, share of peak": 0.2,
         "8-bit cache reads on Hopper, share of bandwidth": 0.15,
         "16-bit cache reads on AMD of 2024, share of bandwidth": 0.5,
         "16-bit products on AMD of 2024, share of peak": 0.5,
-        "16-bit experts on AMD of 2024, share of bandwidth": 0.5,
-        "16-bit experts on AMD of 2024, share of peak": 0.5,
+    }
+)
+_WIDTH, _WIDTH_OF_PEAK_SHARES = 0.25, 0.1
+# The factor on moved activations is the inverse of the one on the share of the peak: no constant of its own.
+_TIED = "moved activations"
+_OPERATORS = MappingProxyType(
+    {
+        "routing_exponent": 0.04,
+        "rank_unevenness": 0.5,
+        "attention_dp_prefill_factor": 0.4,
+        "offline_prefill_factor": 0.3,
+        "head_norm_fixed_s": 0.4,
     }
 )
 _VLLM = ("vllm-0.19", "vllm-0.11")
-_OTHER_ONLINE = ("sglang-0.5", "tensorrt-llm-1", "nim")
-_ONLINE = (*_VLLM, *_OTHER_ONLINE)
+_TENSORRT = ("tensorrt-llm-1", "nim")
+_OTHER_ONLINE = ("sglang-0.5", *_TENSORRT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +60,7 @@ class Fitted:
     step: float = 0.0
     profiles: tuple[str, ...] = ()
     field: str = ""
-    kernel_factors: tuple[tuple[str, str, str, str], ...] = ()
+    kernel_factors: tuple[tuple[str, str, str, str, str], ...] = ()
 
     @property
     def shift(self) -> float:
@@ -71,22 +79,28 @@ def fitted_constants() -> tuple[Fitted, ...]:
 
 def _operators() -> Iterator[Fitted]:
     now, start = kernels.shipped(), kernels.reference()
-    for field, sigma in (("attention_dp_exchange_s", 0.6), ("attention_dp_prefill_factor", 0.4)):
+    for field, sigma in _OPERATORS.items():
         before = float(getattr(start.operators, field))
         yield Fitted(name=field, before=before, now=float(getattr(now.operators, field)), sigma=sigma, field=field)
-    groups: dict[str, list[tuple[str, str, str, str]]] = {}
+    groups: dict[str, list[tuple[str, str, str, str, str]]] = {}
     for row in read_constants(DATA_DIR / "factors.csv"):
-        table, family, form, group = row.where("table", "family", "format", "group")
-        groups.setdefault(group, []).append((table, family, form, row.name))
-    for name, sigma in _FACTOR_WIDTHS.items():
-        keys = tuple(groups[name])
-        yield Fitted(name=name, before=1.0, now=now.factors[keys[0]], sigma=sigma, kernel_factors=keys)
+        table, library, family, form, group = row.where("table", "library", "family", "format", "group")
+        groups.setdefault(group, []).append((table, library, family, form, row.name))
+    for name, keys in groups.items():
+        if not name.endswith(_TIED):
+            usual = _WIDTH_OF_PEAK_SHARES if name.endswith("share of peak") else _WIDTH
+            sigma = _FACTOR_WIDTHS.get(name, usual)
+            yield Fitted(name=name, before=1.0, now=now.factors[keys[0]], sigma=sigma, kernel_factors=tuple(keys))
 
 
 def _profiles() -> Iterator[Fitted]:
     """The constants of profiles whose rows say where they started (`prior`), in the order in which they are fitted."""
     for slugs, field, sigma in (
-        (_ONLINE, "per_sequence_s", 1.5),
+        *((slugs, "kernel_time_scale", 0.15) for slugs in (_VLLM, ("sglang-0.5",), _TENSORRT)),
+        *((slugs, "per_sequence_s", 0.4) for slugs in (_VLLM, ("sglang-0.5",), _TENSORRT)),
+        *((slugs, "step_s", 0.5) for slugs in (_VLLM, ("sglang-0.5",), _TENSORRT)),
+        (("trtllm-bench",), "kernel_time_scale", 0.06),
+        (("trtllm-bench",), "per_sequence_s", 0.4),
         (("tensorrt-llm-0-2024",), "per_sequence_s", 1.0),
         (("tensorrt-llm-0",), "step_s", 0.5),
         (("vllm-v0",), "step_s", 0.5),

@@ -18,12 +18,13 @@ from estimator.validation import shipped
 from estimator.validation.rows import read_measurements
 
 ROW_CLASSES = (
-    kernels.KernelRow, kernels.AttentionRow, kernels.LinkPoint, kernels.LinkRate, kernels.OperatorConstants,
+    kernels.KernelRow, kernels.ExpertRow, kernels.AttentionRow, kernels.LatentModuleRow, kernels.ExchangeRow, kernels.LinkPoint, kernels.LinkRate, kernels.OperatorConstants,
     scheduling.SchedulingConstants, bands.BandRules, bands.SpeedWords,
 )  # fmt: skip
-# A dense model, sliding windows with mxfp4 experts, latent and sparse latent attention, recurrent layers.
-MODELS = ("llama-3.1-8b", "gpt-oss-20b", "deepseek-v3", "deepseek-v3.2", "qwen3.5-397b-a17b")
-ENGINES = ("vllm-0.19", "trtllm-bench", "vllm-v0")
+# A dense model, sliding windows with mxfp4 experts, few large experts, latent and sparse latent attention, recurrent
+# layers.
+MODELS = ("llama-3.1-8b", "gpt-oss-20b", "mixtral-8x7b-v0.1", "deepseek-v3", "deepseek-v3.2", "qwen3.5-397b-a17b")
+ENGINES = ("vllm-0.19", "sglang-0.5", "trtllm-bench", "vllm-v0")
 WEIGHTS = ("bf16", "fp8", "int4", "nvfp4", "mxfp4", "int8")
 DEGREES = (
     Parallelism(),
@@ -71,7 +72,7 @@ def architecture(slug):
 
 def keys():
     profiles = [shipped.profile(slug) for slug in ENGINES]
-    for gpu, model, weights in itertools.product(gpus(), MODELS, WEIGHTS):
+    for turn, (gpu, model, weights) in enumerate(itertools.product(gpus(), MODELS, WEIGHTS)):
         for at, degrees in enumerate(DEGREES):
             precision = Precision(weights=weights, expert_weights=weights, kv_cache=("bf16", "fp8")[at % 2])
             if model == "gpt-oss-20b" and weights == "mxfp4":
@@ -79,16 +80,41 @@ def keys():
             yield Key(
                 architecture=architecture(model),
                 gpu=gpu,
-                engine=profiles[at // 2 % len(profiles)],
+                engine=profiles[(turn + at) % len(profiles)],
                 precision=precision,
                 parallelism=degrees,
             )
 
 
+def wide_activations():
+    """mxfp4 experts with 16-bit activations asked for, on every GPU and by every library."""
+    for gpu, slug in itertools.product(gpus(), ENGINES):
+        yield Key(
+            architecture=architecture("gpt-oss-20b"),
+            gpu=gpu,
+            engine=shipped.profile(slug),
+            precision=Precision(weights="bf16", expert_weights="mxfp4", activations="bf16"),
+            parallelism=Parallelism(),
+        )
+
+
+def exchanges():
+    """A key for each back end of the exchange between ranks."""
+    for _, back_end in kernels.shipped().exchange:
+        engine = shipped.profile("sglang-0.5")
+        yield Key(
+            architecture=architecture("deepseek-v3"),
+            gpu=shipped.gpu("h200-sxm-141gb"),
+            engine=dataclasses.replace(engine, serving=dataclasses.replace(engine.serving, moe_a2a_backend=back_end)),
+            precision=Precision(weights="fp8"),
+            parallelism=Parallelism(dp=8, ep=8),
+        )
+
+
 def test_what_is_judgement_is_never_said_to_be_calibrated(reads):
     judged = {}
     for table in (kernels.shipped().gemm, kernels.shipped().expert, kernels.shipped().link,
-                  kernels.shipped().attention, kernels.shipped().latent_attention):  # fmt: skip
+                  kernels.shipped().attention, kernels.shipped().latent_attention, kernels.shipped().exchange):  # fmt: skip
         for place, row in table.items():
             judged |= {(id(row), name): (place, name) for name in row.judged}
     operators = kernels.shipped().operators
@@ -169,7 +195,7 @@ def test_llama_cpp_is_calibrated_on_the_families_that_its_measured_rows_are_of()
 def test_every_constant_is_read_by_some_formula(reads):
     known = {}
     shipped_kernels = kernels.shipped()
-    for table in ("gemm", "expert", "attention", "latent_attention", "link", "link_rate"):
+    for table in ("gemm", "expert", "attention", "latent_attention", "latent_module", "exchange", "link", "link_rate"):
         for place, row in getattr(shipped_kernels, table).items():
             fields = [field.name for field in dataclasses.fields(row) if field.name != "judged"]
             known |= {(id(row), name): (table, place, name) for name in fields if getattr(row, name) is not None}
@@ -177,7 +203,7 @@ def test_every_constant_is_read_by_some_formula(reads):
         fields = [field.name for field in dataclasses.fields(one) if field.name != "judged"]
         known |= {(id(one), name): (type(one).__name__, name) for name in fields}
     reads.clear()
-    prepared = [prepare(key) for key in keys()]
+    prepared = [prepare(key) for key in (*keys(), *wide_activations(), *exchanges())]
     for mode in WorkloadMode:
         Sweep(prepared[:40]).evaluate(
             Rows(

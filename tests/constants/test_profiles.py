@@ -83,9 +83,15 @@ def test_every_constant_of_a_profile_is_read_by_some_formula(monkeypatch):
 
     keys = [key(slug) for slug in RECORDS]
     keys += [
-        key("llama.cpp-b2800", gpu, weights) for gpu in ("apple-m2-ultra", "rtx-4090") for weights in ("bf16", "q4_k_m")
+        key(slug, gpu, weights)
+        for slug in ("llama.cpp-b2800", "llama.cpp")
+        for gpu in ("apple-m2-ultra", "rtx-4090")
+        for weights in ("bf16", "q4_k_m")
     ]
     keys += [key("vllm-v0", "mi300x"), key("trtllm-bench")]
+    keys += [dataclasses.replace(key("mlc"), parallelism=Parallelism(tp=2))]
+    keys += [key(slug, "mi300x") for slug in ("vllm-0.19", "sglang-0.5")]
+    keys += [key(slug, "a100-sxm4-80gb", "int4") for slug in ("vllm-v0", "vllm-v0-eager")]
     for cls in (ServingConstants, LlamaCppConstants):
         monkeypatch.setattr(cls, "__getattribute__", recording)
     for each in keys:

@@ -6,7 +6,7 @@ from math import log2
 
 from estimator.constants.families import FALLBACKS, FAMILIES, LATENT_FALLBACK, OF_2024
 from estimator.constants.formats import BODY_BITS, BYTES_PER_WEIGHT
-from estimator.constants.kernels import AttentionRow, KernelConstants, KernelRow, Table
+from estimator.constants.kernels import AttentionRow, ExpertRow, KernelConstants, KernelRow, Table
 from estimator.engine.errors import InvalidInputError, MissingFigureError
 from estimator.engine.formats.quantisation import GGUF_FORMATS, weight_coding
 from estimator.engine.model.cache import kv_element_bytes
@@ -15,12 +15,19 @@ from estimator.engine.specs import Gpu
 # A weight-only or missing format falls back along these kernels, then over the families that stand in: judgement.
 _KERNEL_FALLBACKS = {
     "bf16": ("bf16",),
-    "fp8": ("fp8", "fp8w", "bf16"),
+    "fp8": ("fp8", "fp8_block", "fp8w", "bf16"),
+    "fp8_block": ("fp8_block", "fp8", "fp8w", "bf16"),
     "fp8w": ("fp8w", "bf16", "fp8"),
     "int4": ("int4",),
     "mxfp4": ("mxfp4", "int4"),
+    "mxfp4_w4a8": ("mxfp4_w4a8", "mxfp4", "int4"),
     "nvfp4": ("nvfp4", "int4"),
 }
+# Kernels that multiply in 16 bits, whatever the weights are stored in.
+_SIXTEEN_BIT_PRODUCTS = ("bf16", "fp8w", "int4", "mxfp4")
+# Whose kernels of grouped products an engine runs; those not named run TensorRT-LLM's.
+_LIBRARIES = {"vllm": "vllm", "sglang": "sglang"}
+_OTHER_LIBRARY = "trtllm"
 # Weights of more bytes than this run on the 8-bit weight-only kernel, smaller ones on the 4-bit one.
 _LEAST_BYTES_OF_8_BIT_KERNELS = 0.8
 # Numbers of GPUs that links.csv holds; the interpolation below steps from one to the next by a factor of 2.
@@ -41,6 +48,15 @@ class WeightFormat:
     peak_flops_per_s: float
     weight_only: bool = False
     native: bool = True
+
+
+def kernel_library(engine: str) -> str:
+    """Whose grouped products, latent attention and exchanges an engine runs, as the tables name it.
+
+    >>> kernel_library("vllm"), kernel_library("nim")
+    ('vllm', 'trtllm')
+    """
+    return _LIBRARIES.get(engine, _OTHER_LIBRARY)
 
 
 def sixteen_bit_peak(gpu: Gpu) -> float:
@@ -65,7 +81,7 @@ def weight_format(name: str, gpu: Gpu, *, experts: bool = False, activations: st
     """The kernel, bytes and peak of weights stored as `name`.
 
     8-bit and fp4 products run at their own peak where the GPU has the units; otherwise, and where 16-bit activations
-    are asked for, weight-only at the 16-bit peak. mxfp4 experts run as fp8 products on Blackwell (w4a8).
+    are asked for, weight-only at the 16-bit peak. mxfp4 experts run with 8-bit activations on Blackwell (w4a8).
 
     Args:
         name: format of the weights (`bf16`, `fp8`, `int4`, `q4_k_m`, …).
@@ -99,7 +115,7 @@ def weight_format(name: str, gpu: Gpu, *, experts: bool = False, activations: st
     if name == "nvfp4" and not wide and (peaks.get("fp4") or peaks.get("nvfp4")) and not _is_fp8_asked(activations):
         return plain("nvfp4", float(peaks.get("fp4") or peaks["nvfp4"]))
     if name == "mxfp4" and experts and not wide and peaks.get("fp4") and peaks.get("fp8"):
-        return plain("mxfp4", float(peaks["fp8"]), weight_only=True)
+        return plain("mxfp4_w4a8", float(peaks["fp8"]), weight_only=True)
     if name == "mxfp4":
         return plain("mxfp4", p16, weight_only=True)
     if bytes_per_weight > _LEAST_BYTES_OF_8_BIT_KERNELS:
@@ -148,6 +164,11 @@ def kernel_family(gpu: Gpu, *, of_2024: bool = False) -> str:
     return older if of_2024 and older in FAMILIES else family.kernels
 
 
+def is_of_amd(family: str) -> bool:
+    """Whether the kernels of a family are AMD's."""
+    return FAMILIES[family].vendor == "AMD"
+
+
 def is_judged(family: str, constants: KernelConstants) -> bool:
     """Whether the 16-bit kernels of a family of the tables are judgement, so that nothing on it is calibrated."""
     attention = constants.attention[family]
@@ -160,9 +181,33 @@ def gemm_row(family: str, kernel: str, constants: KernelConstants) -> tuple[Kern
     return _row(constants.gemm, family, kernel)
 
 
-def expert_row(family: str, kernel: str, constants: KernelConstants) -> tuple[KernelRow, bool]:
-    """Constants of the grouped product of routed experts, and whether they are this family's and kernel's own."""
-    return _row(constants.expert, family, kernel)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedKernel:
+    """The grouped product that stands for a format: its constants, whether it multiplies in 16 bits, whether own.
+
+    `own`: measured or fitted for this library, family and format.
+    """
+
+    row: ExpertRow
+    sixteen_bit: bool
+    own: bool
+
+
+def expert_kernel(library: str, family: str, kernel: str, constants: KernelConstants) -> GroupedKernel:
+    """The grouped product of routed experts: of the library, else of all, else of another; then of near families.
+
+    Raises:
+        MissingFigureError: no grouped product stands for the format.
+    """
+    libraries = dict.fromkeys((library, "", _OTHER_LIBRARY, *_LIBRARIES.values()))
+    for near in (family, *FALLBACKS):
+        for whose in libraries:
+            for name in _KERNEL_FALLBACKS[kernel]:
+                row = constants.expert.get((whose, near, name))
+                if row:
+                    own = near == family and name == kernel and whose in (library, "")
+                    return GroupedKernel(row=row, sixteen_bit=name in _SIXTEEN_BIT_PRODUCTS, own=own)
+    raise MissingFigureError(f"no grouped product stands for {kernel} on {family}", field="precision.weights")
 
 
 def attention_row(family: str, *, latent: bool, constants: KernelConstants) -> tuple[AttentionRow, bool]:

@@ -15,6 +15,8 @@ _LATENT = (AttentionKind.LATENT, AttentionKind.SPARSE_LATENT)
 _HEAD_BYTES = 2.0
 # Gate, up and down.
 _GATED_MATRICES = 3
+# Mixtures of this many experts and more are fine-grained: their 8-bit checkpoints have a scale for each block.
+_FINE_GRAINED_EXPERTS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,7 @@ class CacheGroup:
     `window_tokens` is the sliding window of the model. Windows are inf where there is none.
     `prefill_width` is query heads times the mean of key and value width, `decode_flops_per_token` the FLOPs of one
     new token over one cached token; `queries_per_kv_head` query heads share each KV head (1 for latent caches).
+    `query_heads` lie on the rank.
     """
 
     layers: int
@@ -69,6 +72,7 @@ class CacheGroup:
     index_flops_per_token: float
     sparse: bool
     queries_per_kv_head: float
+    query_heads: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,8 @@ class RankLayout:
     hidden_size: int
     layers: int
     attention_layers: int
+    latent_layers: int
+    head_norm_layers: int
     state_layers: int
     expert_layers: int
     reduces: int
@@ -147,6 +153,8 @@ def rank_layout(architecture: Architecture, gpu: Gpu, precision: Precision, para
         hidden_size=architecture.hidden_size,
         layers=layers,
         attention_layers=sum(g.layers * g.attention_blocks for g in groups if g.attention),
+        latent_layers=sum(g.layers * g.attention_blocks for g in groups if g.attention and g.attention.latent_rank),
+        head_norm_layers=sum(g.layers * g.attention_blocks for g in groups if _has_head_norms(g, architecture)),
         state_layers=sum(g.layers for g in groups if g.state),
         expert_layers=sum(e.layers for e in experts),
         reduces=sum(g.layers * (bool(g.attention or g.state) + _has_feed_forward(g)) for g in groups),
@@ -225,8 +233,8 @@ class _Builder:
             width = harmonic(self.hidden, attention.query_heads * attention.head_dim_qk / self.tp)
             weights, kernels = total / self.tp, constants.attention_kernels
         return Gemm(
-            part="attention", layers=group.layers, weights=weights, width=width, kernels=int(kernels),
-            format=self.attention_format,
+            part="latent_attention" if attention.latent_rank else "attention", layers=group.layers, weights=weights,
+            width=width, kernels=int(kernels), format=self.attention_format,
         )  # fmt: skip
 
     def feed_forward_gemms(self, groups: Sequence[LayerGroup]) -> list[Gemm]:
@@ -283,8 +291,21 @@ class _Builder:
             weights=one,
             weights_per_token=feed.experts_per_token * one / ranks,
             width=feed.expert_intermediate_size * share,
-            format=self.expert_format,
+            format=self._grouped_format(feed),
         )
+
+    def _grouped_format(self, feed: FeedForward) -> WeightFormat:
+        """The experts' format; 8-bit ones with scales of blocks where the checkpoint has them.
+
+        A checkpoint that says nothing of it is one of 16 bits run in 8. Fine-grained mixtures are published in blocks,
+        those of few experts or one a token with a scale a tensor.
+        """
+        found = self.expert_format
+        stored = self.architecture.quantization
+        blocks = stored.weight_format == "fp8_block" if stored else False
+        fine = feed.experts >= _FINE_GRAINED_EXPERTS and feed.experts_per_token > 1
+        is_blocks = blocks or (fine and (stored is None or not stored.weight_format.startswith("fp8")))
+        return replace(found, kernel="fp8_block") if found.kernel == "fp8" and is_blocks else found
 
     def active_width(self, feed: FeedForward | None) -> float:
         """Feed-forward width a token passes on this rank."""
@@ -316,6 +337,7 @@ class _Builder:
             index_flops_per_token=2.0 * attention.index_heads * attention.index_head_dim if has_index else 0.0,
             sparse=sparse,
             queries_per_kv_head=1.0 if attention.latent_rank else attention.query_heads / max(attention.kv_heads, 1),
+            query_heads=attention.query_heads / self.tp,
         )
 
     def other_bytes(self, groups: Sequence[LayerGroup]) -> float:
@@ -368,6 +390,13 @@ def _state_bytes(group: LayerGroup) -> float:
     if group.state is None:
         return 0.0
     return float(group.layers * group.state.recurrent_elements * group.state.state_bytes_per_element)
+
+
+def _has_head_norms(group: LayerGroup, architecture: Architecture) -> bool:
+    """Whether query and key heads are normed: the norms of the layer are then no multiple of the model's width."""
+    if group.attention is None or group.attention.latent_rank:
+        return False
+    return group.parameters.norms > architecture.hidden_size and group.parameters.norms % architecture.hidden_size != 0
 
 
 def _experts(group: LayerGroup) -> bool:

@@ -3,9 +3,11 @@
 The examples of docstrings and of docs/model.md stand on it; no estimate does.
 """
 
-from estimator.engine.forward_pass.operators import Folded, fold
+from estimator.engine.forward_pass.folding import fold
+from estimator.engine.forward_pass.kernels import weight_format
+from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor
-from estimator.engine.forward_pass.traffic import RankLayout, rank_layout
+from estimator.engine.forward_pass.traffic import ExpertGroup, RankLayout, rank_layout
 from estimator.engine.model.spec import Architecture
 from estimator.engine.reading.inline import architecture_from_shape
 from estimator.engine.specs import Gpu, LlamaCppConstants, Parallelism, Precision, ServingConstants
@@ -45,3 +47,19 @@ def folded() -> Folded:
 def llama_cpp_constants() -> LlamaCppConstants:
     """Constants of llama.cpp as shipped."""
     return LlamaCppConstants()
+
+
+def experts() -> ExpertGroup:
+    """One layer of 128 experts of 2,048 columns, 8 a token, in 8 bits, all on the one GPU."""
+    weights = 3 * 4096 * 2048
+    return ExpertGroup(
+        layers=1,
+        experts=128,
+        per_token=8,
+        local_experts=128.0,
+        share=1.0,
+        weights=float(weights),
+        weights_per_token=8.0 * weights,
+        width=2048.0,
+        format=weight_format("fp8", H100, experts=True),
+    )

@@ -11,9 +11,11 @@ from estimator.engine.forward_pass.operators import (
     Folded,
     decode_linear_s,
     decode_pass_s,
+    offline_ranks,
     prefill_attention_s,
     prefill_body_s,
     prefill_head_s,
+    slowest_rank,
     step_parts_s,
 )
 from estimator.engine.serving.capacity import Capacity, admitted_sequences
@@ -237,7 +239,7 @@ def step_s(folded: Folded, sequences: Any, linear_s: Any) -> Any:
     6.99
     """
     micro = micro_batch(sequences, folded.pipeline)
-    return decode_pass_s(folded, micro, linear_s) + folded.step_s + folded.per_sequence_s * micro
+    return decode_pass_s(folded, micro, linear_s) + folded.step_s + folded.per_sequence_s * slowest_rank(folded, micro)
 
 
 def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadMode) -> Steady:
@@ -258,6 +260,8 @@ def steady_state(folded: Folded, load: Load, capacity: Capacity, mode: WorkloadM
     Equation: docs/model.md, eq. (38) and eq. (39).
     """
     admitted = admitted_sequences(capacity, load.concurrency, mode)
+    if mode is WorkloadMode.OFFLINE:
+        folded = offline_ranks(folded)
     prefill = prefill_times(folded, load.input_tokens - load.cached_tokens, load.cached_tokens)
     linear = decode_linear_s(folded, load.context_tokens)
     decoding = admitted

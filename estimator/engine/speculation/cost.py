@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator.engine.forward_pass.operators import Folded, decode_linear_s, decode_pass_s
+from estimator.engine.forward_pass.operators import Folded, decode_linear_s, decode_pass_s, slowest_rank
 from estimator.engine.forward_pass.roofline import Floor, step_floor
 from estimator.engine.serving.steady_state import micro_batch
 from estimator.engine.speculation.gain import speed_up, tokens_per_pass
@@ -49,7 +49,7 @@ def verify_step_s(folded: Folded, sequences: Any, drafted: float, context_tokens
     cache = linear - folded.decode_token_s
     once = folded.decode_token_s + cache / (drafted + 1.0)
     # The host samples and checks every verified token, so that its time is per token here.
-    return decode_pass_s(folded, tokens, once) + folded.step_s + folded.per_sequence_s * tokens
+    return decode_pass_s(folded, tokens, once) + folded.step_s + folded.per_sequence_s * slowest_rank(folded, tokens)
 
 
 def _verify_floor_s(floor: Floor, sequences: Any, drafted: float, context_tokens: Any, share: Any) -> Any:

@@ -8,8 +8,10 @@ from estimator.constants.families import FAMILIES
 from estimator.constants.kernels import KernelConstants
 from estimator.constants.scheduling import SCHEDULING
 from estimator.engine.errors import InvalidInputError, MissingFigureError
+from estimator.engine.forward_pass.folding import fold
+from estimator.engine.forward_pass.kernels import kernel_library
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp, fold_llama_cpp
-from estimator.engine.forward_pass.operators import Folded, fold
+from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, ideal_floor
 from estimator.engine.forward_pass.traffic import RankLayout, rank_layout, without_uniform_window
 from estimator.engine.memory.ledger import MemoryPlan, batched_tokens_of
@@ -158,7 +160,14 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
     doubts: tuple[str, ...] = ()
     unsupported = None
     try:
-        folded, doubts = fold(layout, key.gpu, serving, constants, max_batched_tokens=batched_tokens_of(memory))
+        folded, doubts = fold(
+            layout,
+            key.gpu,
+            serving,
+            constants,
+            max_batched_tokens=batched_tokens_of(memory),
+            library=kernel_library(key.engine.engine),
+        )
     except MissingFigureError as missing:
         unsupported = str(missing)
     family = FAMILIES.get(key.gpu.kernel_family or "")

@@ -112,7 +112,7 @@ def test_fitted_constants_give_the_shipped_ones_back_at_their_shifts():
     constants = fitted_constants()
     found, profile = constants_at(constants, np.array([constant.shift for constant in constants]))
     wanted = kernels.shipped()
-    for name in ("attention_dp_exchange_s", "attention_dp_prefill_factor"):
+    for name in ("routing_exponent", "rank_unevenness", "attention_dp_prefill_factor", "offline_prefill_factor"):
         assert getattr(found.operators, name) == pytest.approx(getattr(wanted.operators, name))
     assert found.factors.keys() == wanted.factors.keys()
     for key, factor in wanted.factors.items():
