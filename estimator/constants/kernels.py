@@ -91,6 +91,14 @@ class ExchangeRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InlineEccRow:
+    """Share of the published bandwidth that a card leaves whose memory keeps its check bits among the data."""
+
+    bandwidth_share: float
+    judged: frozenset[str] = _NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkPoint:
     """All-reduce over a number of GPUs of one node: latency in microseconds, bus bandwidth in GB/s."""
 
@@ -293,3 +301,9 @@ def shipped() -> KernelConstants:
         base.with_factors(factors),
         operators=typed(OperatorConstants, constants_of("operators.csv")),
     )
+
+
+@cache
+def inline_ecc() -> Table[InlineEccRow]:
+    """Cards whose memory keeps its check bits among the data, by slug; kernel tables of such a card hold it already."""
+    return table("inline_ecc.csv", InlineEccRow, "gpu")

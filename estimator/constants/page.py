@@ -15,6 +15,7 @@ _TITLES = {
     "fixed_times.csv": "Fixed times of kernels by family",
     "exchanges.csv": "Exchange of activations between ranks that share experts",
     "links.csv": "All-reduces inside a node",
+    "inline_ecc.csv": "Bandwidth that check bits leave",
     "formats.csv": "Weight formats",
     "factors.csv": "What whole engines want beside the kernel tables",
     "operators.csv": "Operators",

@@ -18,6 +18,7 @@ UNITS = frozenset(
 # Where a constant acts; a file has the columns that it needs, an empty cell holds everywhere.
 SCOPE_COLUMNS = (
     "profile", "table", "group", "library", "back_end", "link", "family", "format", "model_class", "metric", "gpus",
+    "gpu",
 )  # fmt: skip
 _REQUIRED = ("name", "value", "unit", "basis", "n", "error", "source", "date")
 _COLUMNS = frozenset((*_REQUIRED, *SCOPE_COLUMNS, "prior"))

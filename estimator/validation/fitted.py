@@ -28,7 +28,7 @@ _FACTOR_WIDTHS = MappingProxyType(
         "16-bit products on AMD of 2024, share of peak": 0.5,
     }
 )
-_WIDTH, _WIDTH_OF_PEAK_SHARES = 0.25, 0.1
+_WIDTH, _WIDTH_OF_PEAK_SHARES, _WIDTH_OF_MODULES = 0.25, 0.2, 0.6
 # The factor on moved activations is the inverse of the one on the share of the peak: no constant of its own.
 _TIED = "moved activations"
 _OPERATORS = MappingProxyType(
@@ -83,14 +83,19 @@ def _operators() -> Iterator[Fitted]:
         before = float(getattr(start.operators, field))
         yield Fitted(name=field, before=before, now=float(getattr(now.operators, field)), sigma=sigma, field=field)
     groups: dict[str, list[tuple[str, str, str, str, str]]] = {}
+    starts: dict[str, float] = {}
     for row in read_constants(DATA_DIR / "factors.csv"):
         table, library, family, form, group = row.where("table", "library", "family", "format", "group")
         groups.setdefault(group, []).append((table, library, family, form, row.name))
+        starts[group] = row.prior or 1.0
     for name, keys in groups.items():
         if not name.endswith(_TIED):
             usual = _WIDTH_OF_PEAK_SHARES if name.endswith("share of peak") else _WIDTH
+            usual = _WIDTH_OF_MODULES if keys[0][0] in ("latent_module", "exchange") else usual
             sigma = _FACTOR_WIDTHS.get(name, usual)
-            yield Fitted(name=name, before=1.0, now=now.factors[keys[0]], sigma=sigma, kernel_factors=tuple(keys))
+            yield Fitted(
+                name=name, before=starts[name], now=now.factors[keys[0]], sigma=sigma, kernel_factors=tuple(keys)
+            )
 
 
 def _profiles() -> Iterator[Fitted]:

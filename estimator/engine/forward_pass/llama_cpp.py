@@ -9,7 +9,7 @@ import numpy as np
 
 from estimator.constants.families import CARD_FALLBACK, FAMILIES
 from estimator.constants.formats import HEAD_BITS
-from estimator.constants.kernels import shipped
+from estimator.constants.kernels import inline_ecc, shipped
 from estimator.engine.forward_pass.flops import active_parameters
 from estimator.engine.forward_pass.kernels import sixteen_bit_peak, weight_format
 from estimator.engine.forward_pass.traffic import RankLayout
@@ -61,7 +61,7 @@ def fold_llama_cpp(
 
     Source: docs/model.md, llama.cpp; the share of bandwidth is of the family's kernels, the peak turns.
     """
-    bandwidth = gpu.memory_bandwidth_bytes_per_s
+    bandwidth = _bandwidth(gpu)
     wide = weight_format(precision.weights, gpu).bytes_per_weight >= 1.0
     apple = _is_metal(gpu)
     share = _bandwidth_share(gpu, constants, wide=wide)
@@ -90,6 +90,12 @@ def fold_llama_cpp(
         split_exponent=constants.split_prefill_exponent,
         read_bytes=weights,
     )
+
+
+def _bandwidth(gpu: Gpu) -> float:
+    """Bytes/s that data can reach, less what check bits take on cards with inline ECC."""
+    ecc = inline_ecc().get(gpu.slug)
+    return gpu.memory_bandwidth_bytes_per_s * (ecc.bandwidth_share if ecc else 1.0)
 
 
 def _bandwidth_share(gpu: Gpu, constants: LlamaCppConstants, *, wide: bool) -> float:

@@ -154,3 +154,9 @@ def test_scores_of_a_long_prompt_pass_through_memory_on_cuda_but_not_on_apple():
         without = fold_llama_cpp(shape, layout, gpu, Precision(), none)
         gain = llama_cpp_prefill_s(with_scores, 8192.0) - llama_cpp_prefill_s(without, 8192.0)
         assert gain == pytest.approx(extra, rel=1e-9)
+
+
+def test_cards_with_inline_ecc_read_at_fifteen_sixteenths_of_their_bandwidth():
+    plain = llama_cpp(LlamaCppConstants(), dataclasses.replace(GPU, kernel_family="ada", slug="rtx-4090"))
+    checked = llama_cpp(LlamaCppConstants(), dataclasses.replace(GPU, kernel_family="ada", slug="l40s"))
+    assert plain.weights_s / checked.weights_s == pytest.approx(15 / 16, rel=1e-9)
