@@ -3,12 +3,81 @@
 Cases of cases/reported_faults.csv (N…) and start-up logs of truth/memory_2.csv (mx…).
 """
 
+import json
+
 import pytest
+
+from tests.engine.memory.test_engine_memory_examples import KIMI_LINEAR
+from tests.shared_data import shared_dir
 
 pytestmark = pytest.mark.django_db
 
 GIB = 2**30
 FP8 = {"kv_cache": "fp8"}
+
+
+def test_n01_a_request_of_the_whole_context_needs_what_the_server_says(ask):
+    # MiniMax-M2.7 in 4 bits on two GB10: 23.25 GiB for 196,608 tokens, 22.50 for 190,272 (its room is said 12 GiB too
+    # large there: memory of the host is memory of the GPU, docs/memory.md)
+    config = json.loads((shared_dir() / "data/configs_2/MiniMaxAI__MiniMax-M2.7.json").read_text(encoding="utf-8"))
+    body = {
+        "model": {"config": config}, "gpu": "gb10-dgx-spark", "parallelism": {"tp": 2},
+        "precision": {"weights": "int4"}, "memory": {"utilization": 0.8},
+    }  # fmt: skip
+    for tokens, gib in ((196_608, 23.25), (190_272, 22.50)):
+        load = {"input_tokens": tokens, "output_tokens": 0}
+        assert ask("memory-fit", body | {"workload": load})["startup"]["request_bytes"] / GIB == pytest.approx(
+            gib, abs=0.01
+        )
+
+
+def test_n02_kimi_linear_keeps_its_states_in_32_bits(fit):
+    memory = {"utilization": 0.95, "max_num_seqs": 8, "max_batched_tokens": 64_000}
+    startup = fit({"config": KIMI_LINEAR}, "rtx-3090", 120_000, engine="vllm-0.11", parallelism={"tp": 2},
+                  precision={"weights": "int4", "kv_cache": "fp16"}, memory=memory)["startup"]  # fmt: skip
+    assert startup["request_bytes"] == pytest.approx(995.8e6, rel=0.01)
+
+
+def test_n03_the_same_pool_is_printed_ten_times_larger_from_0_20_2(fit):
+    old, new = (
+        fit("gemma-4-31b", "a100-sxm4-80gb", 131_072, engine=engine, precision={"weights": "int4"})["startup"]
+        for engine in ("vllm-0.20.0", "vllm-0.21")
+    )
+    assert old["available_bytes"] == new["available_bytes"]
+    assert old["kv_cache_tokens"] == pytest.approx(55_000, rel=0.07)
+    assert new["kv_cache_tokens"] == pytest.approx(525_000, rel=0.08)
+
+
+LLAMA_CPP = [
+    # N14: 17.6 GiB allocated, the context of CUDA apart; N15: latent and index of today's llama.cpp
+    ("qwen3.5-27b", "a40", 65_536, {"weights": "q4_k_m", "kv_cache": "q8_0"}, {}, 17.6, 0.02),
+    ("glm-5", "b300-sxm-288gb", 202_752, {"weights": "q4_k_m", "kv_cache": "fp16"}, {"pp": 8}, 20.74, 0.001),
+]
+
+
+@pytest.mark.parametrize(("model", "gpu", "tokens", "precision", "degrees", "gib", "within"), LLAMA_CPP)
+def test_n14_n15_what_llama_cpp_allocates(fit, model, gpu, tokens, precision, degrees, gib, within):
+    answer = fit(model, gpu, tokens, engine="llama.cpp", precision=precision, parallelism=degrees)
+    cache = answer["kv_cache"]["bytes_per_sequence"]
+    said = cache if degrees else answer["per_gpu"]["weights_bytes"] + answer["kv_cache"]["needed_bytes"]
+    assert said / GIB == pytest.approx(gib, rel=within)
+
+
+def test_n16_n17_weights_of_a_70b_and_the_latent_layers_of_kimi_k3(fit):
+    ideal = fit("llama-3.1-70b-instruct", "b300-sxm-288gb", 4096, engine="ideal", precision={"weights": "fp16"})
+    assert ideal["per_gpu"]["weights_bytes"] / 1e9 == pytest.approx(140, rel=0.01)
+    latent = fit("kimi-k3", "b300-sxm-288gb", 4096, engine="sglang", parallelism={"tp": 8})["kv_cache"]
+    assert latent["bytes_per_token"] == 24 * 576 * 2
+
+
+@pytest.mark.parametrize(
+    ("model", "billions"), [("qwen3.8-flash-next", 177.4), ("glm-5.3-flash", 313.8), ("deepseek-v4.1-flash", 748.5)]
+)
+def test_n20_the_newest_models_are_read(fit, model, billions):
+    # 125B and 51.2B of n-grams; 321B by name; 552B and 196.6B of n-grams
+    answer = fit(model, "b300-sxm-288gb", 30_000, parallelism={"tp": 8})
+    assert answer["parameters"]["total"] / 1e9 == pytest.approx(billions, abs=0.05)
+    assert 0 < answer["startup"]["request_bytes"] / GIB < 2
 
 
 def test_n04_a_hybrid_that_keeps_prefixes_takes_two_blocks_of_states(fit):

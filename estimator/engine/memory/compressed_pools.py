@@ -1,7 +1,8 @@
 """Blocks of DeepSeek V4 in vLLM: windows, compressed entries and the states of the compressors in one pool.
 
 Every layer keeps a window; a layer with ratio r keeps one entry for r tokens, and its compressor a fp32 state that acts
-like a short window. Source: vLLM 0.20 to 0.33, models/deepseek_v4/compressor.py and attention.py,
+like a short window. DeepSeek V4.1 keeps entries and index on a few layers, and the state of its compressor in a ring of
+one block. Source: vLLM 0.20 to 0.33, models/deepseek_v4/compressor.py and attention.py,
 v1/attention/backends/mla/sparse_swa.py, v1/core/kv_cache_utils.py (0.21), kv_cache_planning.py (0.33); read 2026-11.
 """
 
@@ -37,6 +38,8 @@ class _Pages:
     windows: int
     light: int
     heavy: int
+    others: int
+    rings: bool
 
 
 def has_compressed(caches: Sequence[LayerCache]) -> bool:
@@ -56,7 +59,7 @@ def compressed_pool(caches: Sequence[LayerCache], row_bytes: int, *, packed: boo
     pages = _pages(caches, row_bytes)
     if packed:
         width = max(_group_bytes(pages).values())
-        light = heavy = 1
+        light, heavy = int(pages.light > 0), int(pages.heavy > 0)
         per_window = -(-pages.windows // _packed_repeats(pages))
     else:
         tuples = _least_padding((max(pages.light, pages.heavy), pages.windows, pages.light, pages.heavy))
@@ -72,6 +75,7 @@ def compressed_pool(caches: Sequence[LayerCache], row_bytes: int, *, packed: boo
         _window_group(per_window, _WINDOW_BLOCK_TOKENS, caches[0].window_tokens),
         _window_group(light, _LIGHT_STATE_BLOCK, _LIGHT_STATE_WINDOW),
         _window_group(heavy, _HEAVY_STATE_BLOCK, _HEAVY_STATE_WINDOW),
+        BlockGroup(kind=CacheKind.RING, groups=int(pages.rings), block_tokens=0),
     )
     return BlockPool(block_bytes=width, groups=tuple(group for group in groups if group.groups))
 
@@ -98,7 +102,22 @@ def _pages(caches: Sequence[LayerCache], row_bytes: int) -> _Pages:
         windows=sum(cache.layers for cache in caches),
         light=light,
         heavy=heavy,
+        others=sum(_other_entries(cache, row_bytes, index_row) for cache in caches),
+        rings=any(cache.compress_ratio > 1 and not _is_of_v4(cache) for cache in caches),
     )
+
+
+def _is_of_v4(cache: LayerCache) -> bool:
+    return cache.compress_ratio in (_LIGHT_RATIO, _HEAVY_RATIO)
+
+
+def _other_entries(cache: LayerCache, row_bytes: int, index_row: int) -> int:
+    """Bytes of a block of entries and index of layers with another ratio (DeepSeek V4.1)."""
+    if not cache.compress_ratio or _is_of_v4(cache):
+        return 0
+    rows = _BLOCK_TOKENS // cache.compress_ratio
+    index = _aligned(rows * index_row) if cache.index_elements else 0
+    return cache.layers * (_aligned(rows * row_bytes) + index)
 
 
 def _packed_repeats(pages: _Pages) -> int:
@@ -119,7 +138,9 @@ def group_bytes(caches: Sequence[LayerCache], row_bytes: int) -> dict[str, int]:
 def _group_bytes(pages: _Pages) -> dict[str, int]:
     windows = -(-pages.windows // -(-pages.windows // _packed_repeats(pages)))
     return {
-        "entries": pages.heavy * pages.heavy_entry + pages.light * (pages.light_index + pages.light_entry),
+        "entries": pages.others
+        + pages.heavy * pages.heavy_entry
+        + pages.light * (pages.light_index + pages.light_entry),
         "windows": windows * pages.window,
         "light_states": pages.light * (pages.light_state + pages.index_state),
         "heavy_states": pages.heavy * pages.heavy_state,

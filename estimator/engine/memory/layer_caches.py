@@ -110,7 +110,7 @@ def attention_cache(attention: Attention, size: CacheBytes, layers: int) -> Laye
         window_tokens=attention.window_tokens or 0,
         latent=bool(attention.latent_rank),
         compressed=compressed,
-        compress_ratio=attention.compress_ratio if compressed else 0,
+        compress_ratio=attention.compress_ratio if compressed and attention.stores_entries else 0,
         entry_elements=attention.head_dim_qk if compressed else 0,
         index_elements=attention.index_head_dim if compressed else 0,
         index_token_bytes=index,

@@ -130,3 +130,18 @@ def _windows(allocation: KvAllocation) -> float:
         )
         if resident != float("inf")
     )
+
+
+def test_deepseek_v4_1_keeps_entries_on_four_layers_windows_on_all_and_a_ring() -> None:
+    # rows of 584 bytes in pages of 576: ratio 2 has 128 rows of 256 tokens and their index, ratio 1 all 256
+    start = plan("deepseek-v4.1-flash", 280.0, "vllm-0.33", None, kv="fp8", overrides={"max_batched_tokens": 2048})
+    caches = rank_caches(fold(start.architecture), "fp8", start.policy, settings=cache_settings(start))
+    pages = {ratio: -(-256 // ratio * 584 // 576) * 576 for ratio in (1, 2)}
+    index = {ratio: -(-256 // ratio * 132 // 576) * 576 for ratio in (1, 2)}
+    assert group_bytes(caches, 584)["entries"] == 3 * (pages[2] + index[2]) + pages[1] + index[1]
+    said = startup_lines(start, rank_memory(start), available_bytes=40 * GIB, max_model_len=300_000)
+    assert said.block_bytes == 40 * 37_440  # the windows of all 40 layers are the widest group
+    windows = -(-(127 + 2 * 2048) // 64) + 1
+    assert said.request_bytes == (-(-300_000 // 256) + windows + 1) * said.block_bytes
+    # a longer request grows by entries alone
+    assert said.groups == 3
