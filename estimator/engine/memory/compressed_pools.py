@@ -6,13 +6,16 @@ one block. Source: vLLM 0.20 to 0.33, models/deepseek_v4/compressor.py and atten
 v1/attention/backends/mla/sparse_swa.py, v1/core/kv_cache_utils.py (0.21), kv_cache_planning.py (0.33); read 2026-11.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from estimator.engine.memory.block_pools import BlockGroup, BlockPool
 from estimator.engine.memory.layer_caches import CacheKind, LayerCache
 
-_PAGE_ALIGNMENT_BYTES = 576
+_PACKED_ALIGNMENT_BYTES, _PLAIN_ALIGNMENT_BYTES = 576, 512
+_PACKED_ROW_BYTES = 584
+"""Pages of fp8 rows (448 + 64 · 2 + 8 of scales) are multiples of 576 bytes, those of 16-bit rows of 512."""
 _BLOCK_TOKENS = 256
 _WINDOW_BLOCK_TOKENS = 64
 _LIGHT_RATIO, _HEAVY_RATIO = 4, 128
@@ -91,18 +94,21 @@ def _pages(caches: Sequence[LayerCache], row_bytes: int) -> _Pages:
     index = max((cache.index_elements for cache in caches if cache.compress_ratio), default=0)
     index_row = index + index // _INDEX_BLOCK_ELEMENTS * _SCALE_BYTES_PER_INDEX_BLOCK
     state = _STATE_BYTES_PER_ELEMENT
+    page = partial(
+        _aligned, alignment=_PACKED_ALIGNMENT_BYTES if row_bytes == _PACKED_ROW_BYTES else _PLAIN_ALIGNMENT_BYTES
+    )
     return _Pages(
-        window=_aligned(_WINDOW_BLOCK_TOKENS * row_bytes),
-        light_entry=_aligned(_BLOCK_TOKENS // _LIGHT_RATIO * row_bytes),
-        light_index=_aligned(_BLOCK_TOKENS // _LIGHT_RATIO * index_row),
-        heavy_entry=_aligned(_BLOCK_TOKENS // _HEAVY_RATIO * row_bytes),
-        light_state=_aligned(_LIGHT_STATE_BLOCK * _LIGHT_STATE_ROWS * head * state),
-        index_state=_aligned(_LIGHT_STATE_BLOCK * _LIGHT_STATE_ROWS * index * state),
-        heavy_state=_aligned(_HEAVY_STATE_BLOCK * _HEAVY_STATE_ROWS * head * state),
+        window=page(_WINDOW_BLOCK_TOKENS * row_bytes),
+        light_entry=page(_BLOCK_TOKENS // _LIGHT_RATIO * row_bytes),
+        light_index=page(_BLOCK_TOKENS // _LIGHT_RATIO * index_row),
+        heavy_entry=page(_BLOCK_TOKENS // _HEAVY_RATIO * row_bytes),
+        light_state=page(_LIGHT_STATE_BLOCK * _LIGHT_STATE_ROWS * head * state),
+        index_state=page(_LIGHT_STATE_BLOCK * _LIGHT_STATE_ROWS * index * state),
+        heavy_state=page(_HEAVY_STATE_BLOCK * _HEAVY_STATE_ROWS * head * state),
         windows=sum(cache.layers for cache in caches),
         light=light,
         heavy=heavy,
-        others=sum(_other_entries(cache, row_bytes, index_row) for cache in caches),
+        others=sum(_other_entries(cache, row_bytes, index_row, page) for cache in caches),
         rings=any(cache.compress_ratio > 1 and not _is_of_v4(cache) for cache in caches),
     )
 
@@ -111,13 +117,13 @@ def _is_of_v4(cache: LayerCache) -> bool:
     return cache.compress_ratio in (_LIGHT_RATIO, _HEAVY_RATIO)
 
 
-def _other_entries(cache: LayerCache, row_bytes: int, index_row: int) -> int:
+def _other_entries(cache: LayerCache, row_bytes: int, index_row: int, page: Callable[[int], int]) -> int:
     """Bytes of a block of entries and index of layers with another ratio (DeepSeek V4.1)."""
     if not cache.compress_ratio or _is_of_v4(cache):
         return 0
     rows = _BLOCK_TOKENS // cache.compress_ratio
-    index = _aligned(rows * index_row) if cache.index_elements else 0
-    return cache.layers * (_aligned(rows * row_bytes) + index)
+    index = page(rows * index_row) if cache.index_elements else 0
+    return cache.layers * (page(rows * row_bytes) + index)
 
 
 def _packed_repeats(pages: _Pages) -> int:
@@ -156,5 +162,5 @@ def _least_padding(counts: Sequence[int]) -> int:
     )
 
 
-def _aligned(size: int) -> int:
-    return -(-size // _PAGE_ALIGNMENT_BYTES) * _PAGE_ALIGNMENT_BYTES
+def _aligned(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment

@@ -87,6 +87,7 @@ def rank_caches(
         kv_format=kv_format,
         tp=tp,
         latent_bytes=policy.fp8_latent_bytes,
+        unrotated_latent_bytes=policy.fp8_unrotated_latent_bytes,
         index_bytes=policy.fp8_index_bytes,
         state_element_bytes=policy.state_element_bytes,
         recurrent_element_bytes=settings.recurrent_element_bytes or policy.recurrent_element_bytes,

@@ -50,14 +50,15 @@ class CacheBytes:
     """Bytes of the elements of a cache on a rank.
 
     `latent_bytes` and `index_bytes` are the engine's own bytes of a latent vector with a sparse index in fp8, and of an
-    index key beside it (0: by element). `state_element_bytes` is the type an engine keeps all states in (None: what
-    the model asks for), `recurrent_element_bytes` that of the recurrent part alone. `draft_tokens` lengthen the state
-    of the convolution (kernel - 1 + draft tokens rows).
+    index key beside it (0: by element); `unrotated_latent_bytes` where it has no rotary part. `state_element_bytes` is
+    the type an engine keeps all states in (None: what the model asks for), `recurrent_element_bytes` that of the
+    recurrent part alone. `draft_tokens` lengthen the state of the convolution (kernel - 1 + draft tokens rows).
     """
 
     kv_format: str = "bf16"
     tp: int = 1
     latent_bytes: int = 0
+    unrotated_latent_bytes: int = 0
     index_bytes: int = 0
     state_element_bytes: int | None = None
     recurrent_element_bytes: int | None = None
@@ -94,7 +95,8 @@ def attention_cache(attention: Attention, size: CacheBytes, layers: int) -> Laye
     element = kv_element_bytes(size.kv_format)
     per_token = attention_elements(attention, size.tp) * element
     if attention.latent_rank and attention.index_head_dim and size.kv_format == "fp8" and size.latent_bytes:
-        per_token = Fraction(size.latent_bytes)
+        own_bytes = size.latent_bytes if attention.latent_rope_dim else size.unrotated_latent_bytes
+        per_token = Fraction(own_bytes or size.latent_bytes)
     indexed = index_elements(attention)
     own = size.index_bytes if attention.latent_rank else 0
     index = Fraction(own) if own and indexed else indexed * element

@@ -132,6 +132,7 @@ class MemoryPolicy:
     input_embedding_on_host: bool = False
     head_counts_as_layer: bool = False
     fp8_latent_bytes: int = 0
+    fp8_unrotated_latent_bytes: int = 0
     fp8_index_bytes: int = 0
     cache_formats: tuple[str, ...] = ("bf16", "fp16", "fp8", "int8", "int4")
     basis: Literal["calibrated", "assumption"] = "assumption"
@@ -208,7 +209,7 @@ _CACHE_RULES = (
     "latent_alignment_tokens", "packed_groups", "states_keep_prefixes",
     "state_blocks_with_prefixes", "state_element_bytes", "recurrent_element_bytes",
     "draft_lengthens_convolution", "window_pool_ratio",
-    "state_pool_ratio", "fp8_latent_bytes", "fp8_index_bytes",
+    "state_pool_ratio", "fp8_latent_bytes", "fp8_unrotated_latent_bytes", "fp8_index_bytes",
 )  # fmt: skip
 
 

@@ -91,6 +91,7 @@ def _draft(plan: Plan, policy: MemoryPolicy) -> tuple[float, tuple[LayerCache, .
         kv_format=plan.precision.kv_cache,
         tp=plan.parallelism.tp,
         latent_bytes=policy.fp8_latent_bytes,
+        unrotated_latent_bytes=policy.fp8_unrotated_latent_bytes,
         index_bytes=policy.fp8_index_bytes,
         state_element_bytes=policy.state_element_bytes,
     )

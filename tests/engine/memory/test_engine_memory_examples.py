@@ -132,6 +132,24 @@ def _windows(allocation: KvAllocation) -> float:
     )
 
 
+def test_the_block_of_glm_5_3_flash_holds_a_state_that_three_drafted_tokens_lengthen() -> None:
+    # vllm 54458 prints 7,808 tokens in the fp8 cache: rows of 576 bytes, states of 64 heads with 6 rows of convolution
+    # (5 rows, of two drafted tokens, give the same block; without a draft it is 7,552)
+    start = plan("glm-5.3-flash", 280.0, "vllm-0.33", None, kv="fp8", draft_tokens=3)
+    said = startup_lines(start, rank_memory(start), available_bytes=100 * GIB, max_model_len=100_000)
+    assert said.block_tokens == 7808
+    # one group of latent layers and their index, four of states, one of the tokens that wait for the next index key
+    assert said.groups == 6
+
+
+def test_deepseek_v4_in_16_bits_has_pages_of_512_bytes() -> None:
+    start = plan("deepseek-v4-flash", 280.0, "vllm-0.33", None, kv="bf16")
+    caches = rank_caches(fold(start.architecture), "bf16", start.policy, settings=cache_settings(start))
+    widths = group_bytes(caches, 1024)
+    assert widths["windows"] % (64 * 1024) == 0
+    assert widths["light_states"] == 21 * (4 * 4 * 512 * 4 + 4 * 4 * 128 * 4)
+
+
 def test_deepseek_v4_1_keeps_entries_on_four_layers_windows_on_all_and_a_ring() -> None:
     # rows of 584 bytes in pages of 576: ratio 2 has 128 rows of 256 tokens and their index, ratio 1 all 256
     start = plan("deepseek-v4.1-flash", 280.0, "vllm-0.33", None, kv="fp8", overrides={"max_batched_tokens": 2048})
