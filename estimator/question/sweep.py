@@ -3,7 +3,7 @@
 Bounds are those of the estimates, because the classes are: whatever one estimate answers can be asked of many settings.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
@@ -25,7 +25,7 @@ from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
 from estimator.question.ownership import OwnedGpus
 from estimator.question.plan import DEFAULT_ENGINE, Memory, MtpLayers, Parallelism, Precision
-from estimator.question.workload import Arrivals, Lora, ResolvedWorkload, Speculative, Targets, Workload
+from estimator.question.workload import Arrivals, Lora, Power, ResolvedWorkload, Speculative, Targets, Workload
 
 MAX_LIST = 200
 MAX_BATCHES = 4096
@@ -180,6 +180,9 @@ class Sweep(RequestBody):
     mtp_layers_loaded: MtpLayers = Field(
         default=0, description="Multi-token prediction layers of each model held in memory, count."
     )
+    power: Power | None = Field(
+        default=None, description="Price of electricity, said beside the price of the GPUs; not counted when left out."
+    )
 
     @classmethod
     def stored(cls, given: Mapping[str, Any]) -> Self:
@@ -223,6 +226,10 @@ def without_nulls(given: Any) -> Any:
     }
 
 
-def figure(value: float) -> str:
-    """A figure with all its digits, so that two entries are told apart by what differs: 131072, 0.9."""
+def figure(value: float | str | Sequence[float]) -> str:
+    """A setting in full, so that two entries are told apart by what differs: 131072, 0.9, float32, 1/2/4."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return "/".join(map(figure, value))
     return f"{int(value)}" if float(value).is_integer() else f"{float(value)!r}"

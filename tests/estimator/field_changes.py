@@ -182,7 +182,7 @@ def _of(annotation: Any, metadata: list[Any], old: Any, facts: Any) -> list[Any]
         return [value for inner in get_args(annotation) for value in _of(inner, metadata, old, facts)]
     if origin is Literal:
         return list(get_args(annotation))
-    if origin is list:
+    if origin in (list, tuple):
         return [[value] for value in _of(get_args(annotation)[0], [], None, facts)]
     if origin is dict:
         keys, values = (_of(inner, [], None, facts) for inner in get_args(annotation))

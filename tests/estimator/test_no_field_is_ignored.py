@@ -228,6 +228,14 @@ NO_DIFFERENCE = {
     ("cost of single_stream", "self_hosted.workload.concurrency"): "a single stream has a concurrency of 1",
     ("sizing by rate", "workload.mode"): "a peak rate is an open loop",
     ("tiered bill", "api.price.meters"): "the request is long enough for the tier",
+    **{
+        (
+            question,
+            "self_hosted.memory.cudagraph_capture_sizes",
+        ): "fewer graphs leave memory that this load has no use of"
+        for question in ("cost of closed_loop", "cost of static_batch", "cost of single_stream", "cost by ratio")
+    },
+    ("order of owned GPUs", "slo.band_side"): "both sides are within these targets",
     ("cache with marks", "api.price.tiers"): "no prompt reaches the tier",
     ("order", "slo.band_side"): "both sides are within these targets",
     ("order of figures", "sweep.models.0.context_window_tokens"): "a limit, which refuses what is beyond it",

@@ -23,8 +23,7 @@ AXES = {
     "parallelism": "parallelism",
     "workload": "workloads",
 }
-# Electricity changes no figure of a row: a report has the price of the GPUs alone.
-BESIDE = {"slo", "power"}
+BESIDE = {"slo"}
 
 
 def test_a_sweep_has_every_field_of_an_estimate():
@@ -34,7 +33,7 @@ def test_a_sweep_has_every_field_of_an_estimate():
 
 def test_a_field_that_both_have_is_the_same_class_with_the_same_bounds():
     shared = set(PlanRequest.model_fields) & set(Sweep.model_fields) - set(AXES.values())
-    assert shared >= {"memory", "lora", "speculative", "mtp_layers_loaded"}
+    assert shared >= {"memory", "lora", "speculative", "mtp_layers_loaded", "power"}
     for name in shared:
         estimate, sweep = PlanRequest.model_fields[name], Sweep.model_fields[name]
         assert estimate.annotation == sweep.annotation, name

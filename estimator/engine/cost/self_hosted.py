@@ -194,7 +194,7 @@ def _cached_input(made: Yield, per_input: float | None, reasons: dict[str, str])
     return 0.0
 
 
-def electricity_per_hour(*, gpus: float, tdp_w: float, pue: float, price_per_kwh: float) -> float:
+def electricity_per_hour(*, gpus: Any, tdp_w: Any, pue: float, price_per_kwh: float) -> Any:
     """Electricity of owned hardware for an hour: gpus · tdp_w / 1,000 · PUE · price_per_kwh.
 
     An upper bound: boards below their TDP draw less. Left out: CPU, memory, network and cooling beyond the PUE.

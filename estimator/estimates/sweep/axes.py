@@ -22,7 +22,7 @@ from estimator.estimates.sweep.loads import check_window, load_faults
 from estimator.question.gpu import GpuFigures
 from estimator.question.plan import Precision
 from estimator.question.sweep import Sweep, SweptWorkload
-from estimator.question.workload import ResolvedWorkload, Speculative
+from estimator.question.workload import Power, ResolvedWorkload, Speculative
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import resolve_gpu
 from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode, ResolutionError
@@ -74,6 +74,7 @@ class Axes:
     speculative: Speculative | None
     draft_model: ResolvedModel | None
     mtp_layers_loaded: int
+    power: Power | None
     labels: Mapping[str, tuple[str, ...]]
     parallel_reason: Reasons
     precision_reason: Reasons
@@ -162,6 +163,7 @@ def _matched(
         speculative=None,
         draft_model=None,
         mtp_layers_loaded=sweep.mtp_layers_loaded,
+        power=sweep.power,
         labels={
             "model": tuple(map(label_of, sweep.models)),
             "gpu": tuple(map(label_of, sweep.gpus)),

@@ -163,6 +163,21 @@ _MEMORY = [
         ("slack_bytes", _("What is left; negative when it does not fit.")),
     )
 ]
+_POWER = [
+    Column(name="electricity_currency", kind=_TEXT, unit="", help=_("Currency of the electricity (ISO 4217).")),
+    Column(
+        name="electricity_per_hour",
+        kind=_MONEY,
+        unit="per hour",
+        help=_("Electricity of the replica's GPUs at TDP times PUE, beside their price; null without power."),
+    ),
+    Column(
+        name="electricity_per_mtok_output",
+        kind=_MONEY,
+        unit="per million tokens",
+        help=_("Electricity of a million output tokens at the middle of the band."),
+    ),
+]
 _COST = [
     Column(name="currency", kind=_TEXT, unit="", help=_("Currency of the amounts (ISO 4217).")),
     Column(name="price_per_hour", kind=_MONEY, unit="per hour", help=_("Price of the replica's GPUs per hour.")),
@@ -170,16 +185,26 @@ _COST = [
     Column(name="cost_per_mtok_output_mid", kind=_MONEY, unit="per million tokens", help=_("At the middle.")),
     Column(name="cost_per_mtok_output_high", kind=_MONEY, unit="per million tokens", help=_("At the slow end.")),
 ]
+GOODPUT = "goodput_requests_per_s"
 _SLO = [
+    *(
+        Column(
+            name=f"{GOODPUT}_{side}",
+            kind=_NUM,
+            unit="requests/s",
+            help=_("Requests per second within every target; null without targets."),
+        )
+        for side in (*SIDES, "ceiling")
+    ),
     Column(
         name="meets_slo",
         kind=_BOOL,
         unit="",
         help=_("All targets are met; null without targets or where that is not known."),
-    )
+    ),
 ]
 
-COLUMNS: tuple[Column, ...] = (*_KEY, *_VERDICT, *_FIGURES, *_OPEN, *_SPECULATIVE, *_MEMORY, *_COST, *_SLO)
+COLUMNS: tuple[Column, ...] = (*_KEY, *_VERDICT, *_FIGURES, *_OPEN, *_SPECULATIVE, *_MEMORY, *_POWER, *_COST, *_SLO)
 COLUMN_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 SETTING_COLUMNS: tuple[str, ...] = ("model", "gpu", "engine", "precision", "parallelism", "workload")
 LOAD_COLUMNS: tuple[str, ...] = ("batch_size", "offered_requests_per_s")

@@ -15,7 +15,7 @@ from catalog.engine_versions import RELEASE
 from estimator.estimates.sweep import evaluation as sweep_evaluation
 from estimator.estimates.sweep.axes import Axes, resolve_axes
 from estimator.estimates.sweep.columns import Rows, TextValues
-from estimator.estimates.sweep.costs import cost_columns
+from estimator.estimates.sweep.costs import cost_columns, electricity_columns
 from estimator.estimates.sweep.entries import Entry, slug_of
 from estimator.estimates.sweep.loads import (
     Loads,
@@ -24,7 +24,8 @@ from estimator.estimates.sweep.loads import (
     joined,
     loads_of,
 )
-from estimator.estimates.sweep.slo import meets_slo
+from estimator.estimates.sweep.slo import goodput_columns, meets_slo
+from estimator.estimates.throughput.goodput import tpot_binds
 from estimator.question.fields import Kind
 from estimator.question.sweep import UP_TO_FIT, stored_targets
 from estimator.question.sweep import Sweep as Asked
@@ -84,7 +85,10 @@ class Sweep:
             per_second={side: _floats(columns[f"tokens_per_s_total_{side}"]) for side in ("low", "mid", "high")},
             prices=self._prices,
         )
-        columns["meets_slo"] = meets_slo(columns, self._slo)
+        columns |= electricity_columns(self.axes.power, self.axes.gpus, codes[1], gpus, columns)
+        binds = np.array([tpot_binds(workload) for workload in self.axes.workloads])[codes[5]]
+        columns |= goodput_columns(columns, self._slo, binds)
+        columns["meets_slo"] = meets_slo(columns, self._slo, binds)
         return columns
 
     def point_of(self, row: Mapping[str, Any]) -> int | None:

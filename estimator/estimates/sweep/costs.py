@@ -1,14 +1,17 @@
 """Cost columns of a sweep's rows from the prices that its snapshot holds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.engine.cost.self_hosted import cost_per_mtok
+from estimator.engine.cost import money
+from estimator.engine.cost.self_hosted import cost_per_mtok, electricity_per_hour
 from estimator.estimates.sweep.columns import Rows, TextValues
+from estimator.question.workload import Power
+from estimator.resolvers.plan import ResolvedGpu
 
 SIGNIFICANT_DIGITS = 9
 Floats = NDArray[np.float64]
@@ -55,3 +58,32 @@ def cost_columns(
         cost[some] = rounded(cost_per_mtok(per_hour[some], rate[some]))
         columns[f"cost_per_mtok_output_{side}"] = cost
     return columns
+
+
+def electricity_columns(
+    power: Power | None, gpus: Sequence[ResolvedGpu], gpu: NDArray[np.intp], count: Floats, columns: Rows
+) -> Rows:
+    """Electricity of rows, as the cost estimate says it: at TDP, beside the price of the GPUs.
+
+    Args:
+        power: price of a kWh and PUE; null columns without it, and for a GPU whose power is not known.
+        gpus: entries of the axis.
+        gpu: place of each row on it.
+        count: GPUs of one replica, per row.
+        columns: with the output tokens per second of the replica.
+    """
+    tdp = np.array([float(one.facts.get("tdp_w") or np.nan) for one in gpus])[gpu]
+    per_hour = np.full(len(gpu), np.nan)
+    if power is not None:
+        price = money.to_physics(Decimal(power.price_per_kwh))
+        per_hour = np.asarray(electricity_per_hour(gpus=count, tdp_w=tdp, pue=power.pue, price_per_kwh=price))
+    rate = np.asarray(columns["tokens_per_s_total_mid"], dtype=np.float64)
+    made = (rate > 0) & ~np.isnan(per_hour)
+    per_mtok = np.full(len(gpu), np.nan)
+    per_mtok[made] = rounded(cost_per_mtok(per_hour[made], rate[made]))
+    known = np.where(np.isnan(per_hour), -1, 0).astype(np.int32)
+    return {
+        "electricity_currency": TextValues(codes=known, labels=(power.currency,) if power is not None else ()),
+        "electricity_per_hour": rounded(per_hour),
+        "electricity_per_mtok_output": per_mtok,
+    }

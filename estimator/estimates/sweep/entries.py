@@ -47,9 +47,9 @@ def label_of(entry: Entry) -> str:
     return str(getattr(entry, "name", None) or "")
 
 
-def _with_changes(slug: str, changes: Iterable[tuple[str, float | str | None]]) -> str:
+def _with_changes(slug: str, changes: Iterable[tuple[str, float | str | Sequence[float] | None]]) -> str:
     said = ((name, value) for name, value in changes if value is not None)
-    told = ", ".join(f"{name}={value if isinstance(value, str) else figure(value)}" for name, value in said)
+    told = ", ".join(f"{name}={figure(value)}" for name, value in said)
     return f"{slug} ({told})" if told else slug
 
 

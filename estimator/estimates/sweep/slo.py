@@ -1,18 +1,18 @@
-"""Whether the rows of a sweep meet the targets."""
+"""Whether the rows of a sweep meet the targets, and their goodput."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimator.engine.options import TARGETS, BandSide
 from estimator.engine.serving.queue_table import PERCENTILES
-from estimator.engine.serving.steady_state import has_gaps
 from estimator.engine.specs import WorkloadMode
-from estimator.estimates.sweep.columns import Rows
+from estimator.estimates.sweep.columns import GOODPUT, Rows
+from estimator.estimates.throughput.goodput import goodput
 from estimator.estimates.throughput.targets import open_times
 from estimator.question.workload import Targets
 
 
-def meets_slo(columns: Rows, slo: Targets | None) -> NDArray[np.int8]:
+def meets_slo(columns: Rows, slo: Targets | None, binds_tpot: NDArray[np.bool_]) -> NDArray[np.int8]:
     """1: every target is met, 0: one is not, −1 (null): that is not known; as `meets_slo.all` of an estimate.
 
     `conservative` holds the slow end of the band against the target, `mid` its middle. Under open load the times are
@@ -32,13 +32,33 @@ def meets_slo(columns: Rows, slo: Targets | None) -> NDArray[np.int8]:
         figures = np.array(columns[f"{name}_{side}"], dtype=np.float64)
         if len(opened):
             figures[opened] = open_times(under_load, name, side, slo.percentile_in(WorkloadMode.OPEN_LOOP))
-        binds = has_gaps(columns["output_tokens"]) if name == "tpot_s" else np.ones(count, dtype=bool)
+        binds = binds_tpot if name == "tpot_s" else np.ones(count, dtype=bool)
         known = np.isfinite(figures)
         bound |= binds
         missed |= binds & known & ~(figures <= target)
         unknown |= binds & ~known
     missed |= bound & (np.asarray(columns["utilization"], dtype=np.float64) >= 1.0)
     return np.where(missed, 0, np.where(unknown | ~bound, -1, 1)).astype(np.int8)
+
+
+def goodput_columns(columns: Rows, slo: Targets | None, binds_tpot: NDArray[np.bool_]) -> Rows:
+    """Requests/s within every target at each end of the band, as `goodput_requests_per_s` of an estimate.
+
+    Args:
+        columns: the figures of the rows.
+        slo: the targets; without one there is no goodput.
+        binds_tpot: whether a target of `tpot_s` can bind in each row.
+    """
+    sides = {"low": "high", "mid": "mid", "high": "low", "ceiling": "ceiling"}
+    if slo is None or all(getattr(slo, name) is None for name in TARGETS):
+        nothing = np.full(len(binds_tpot), np.nan)
+        return {f"{GOODPUT}_{side}": nothing for side in sides}
+    opened = ~np.isnan(np.asarray(columns["offered_requests_per_s"], dtype=np.float64))
+    tokens = np.asarray(columns["output_tokens"], dtype=np.float64)
+    return {
+        f"{GOODPUT}_{side}": goodput(columns, slo, times, opened=opened, binds=binds_tpot, output_tokens=tokens)
+        for side, times in sides.items()
+    }
 
 
 _OPEN_COLUMNS = (

@@ -48,6 +48,8 @@ def unused_of_sweep(sweep: Sweep, axes: Axes, slo: Targets | None) -> Iterator[s
     """
     reasons, idle = _idle_in_every_setting(sweep, axes)
     yield from unused_warnings(sweep, [*_rules(sweep), *reasons], prefix="sweep.")
+    if sweep.power is not None and not any(gpu.facts.get("tdp_w") for gpu in axes.gpus):
+        yield _("Not used: sweep.power; the power of no GPU of the sweep is known.")
     open_loop = any(workload.mode is WorkloadMode.OPEN_LOOP for workload in sweep.workloads)
     if slo is not None:
         yield from unused_warnings(slo, prefix="slo.")
@@ -61,8 +63,8 @@ def _rules(sweep: Sweep) -> Iterator[Unused]:
         if all(isinstance(one, OverriddenEngine) and is_given(one.memory, name) for one in sweep.engines):
             yield f"memory.{name}", _("each engine has its own")
     for place, gpu in enumerate(sweep.gpus):
-        if isinstance(gpu, GpuFigures):
-            yield f"gpus.{place}.tdp_w", _("rows do not depend on the power of a GPU")
+        if isinstance(gpu, GpuFigures) and sweep.power is None:
+            yield f"gpus.{place}.tdp_w", _("power is needed with it")
 
 
 def _idle_in_every_setting(sweep: Sweep, axes: Axes) -> tuple[list[Unused], list[str]]:

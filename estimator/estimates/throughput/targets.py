@@ -10,13 +10,11 @@ from django.utils.translation import gettext as _
 
 from estimator.engine.codes import Reason
 from estimator.engine.options import TARGETS, BandSide
-from estimator.engine.serving.queue_table import PERCENTILES
-from estimator.engine.serving.queueing import share_within
-from estimator.engine.serving.steady_state import answer_time_s, has_gaps
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.figures import SpeedFigures, Triple
+from estimator.estimates.throughput.goodput import goodput, tpot_binds
 from estimator.estimates.throughput.setting import rows_of
 from estimator.question.workload import ResolvedWorkload, Targets
 
@@ -28,7 +26,6 @@ _SEARCHED = (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SING
 _LIMIT = 100_000.0
 # Times the stable rate at which every end of the band has a growing queue.
 _BEYOND = 10.0
-# Share of an open loop's requests that meet the targets unless another is asked for.
 _SIDES = ("low", "mid", "high")
 
 
@@ -48,9 +45,7 @@ class TargetResult:
 
 def binding_targets(slo: Targets, workload: ResolvedWorkload) -> Targets:
     """The targets that can bind: an answer of one token has no time per output token to hold against one."""
-    if workload.mode is WorkloadMode.DECODE_STEP or has_gaps(workload.output_tokens):
-        return slo
-    return slo.model_copy(update={"tpot_s": None})
+    return slo if tpot_binds(workload) else slo.model_copy(update={"tpot_s": None})
 
 
 def no_gap_text() -> str:
@@ -75,15 +70,15 @@ def targets_met(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, figures:
     side = "high" if slo.band_side is BandSide.CONSERVATIVE else "mid"
     at_load = sweep.evaluate(rows_of(workload, np.array([figures.concurrency])))
     met = _met(at_load, slo, side, workload)
-    goodput = {s: _goodput(at_load, slo, s, workload, percentile) for s in (*_SIDES, "ceiling")}
+    good = {s: _goodput(at_load, slo, s, workload) for s in (*_SIDES, "ceiling")}
     best = {s: _highest_rate(sweep, workload, slo, s, percentile) for s in (*_SIDES, "ceiling")}
     return TargetResult(
         met=met,
         all_met=_all_met(met, slo, figures.reason),
         percentile=percentile,
         band_side=slo.band_side,
-        goodput=_as_rate(goodput),
-        goodput_ceiling=goodput["ceiling"],
+        goodput=_as_rate(good),
+        goodput_ceiling=good["ceiling"],
         max_rate=_as_rate(best),
         max_rate_ceiling=best["ceiling"],
     )
@@ -163,34 +158,17 @@ def _within(columns: dict[str, Any], slo: Targets, side: str, workload: Resolved
     return inside
 
 
-def _goodput(
-    columns: dict[str, Any], slo: Targets, side: str, workload: ResolvedWorkload, percentile: int
-) -> float | None:
-    """Requests/s that meet every target: all at the load or none; in open load the share whose wait is short enough."""
-    rate = float(columns[f"requests_per_s_{RATE_SIDE[side]}"][0])
-    if not np.isfinite(rate):
-        return None
-    if workload.mode is WorkloadMode.OPEN_LOOP and side != "ceiling":
-        return rate * _share_within(columns, slo, side, workload)
-    return rate if bool(_within(columns, slo, side, workload, percentile)[0]) else 0.0
-
-
-def _share_within(columns: dict[str, Any], slo: Targets, side: str, workload: ResolvedWorkload) -> float:
-    """Share of requests inside every target, from the percentiles of TTFT; tokens after the first take equal time."""
-    tpot = float(columns[f"tpot_s_{side}"][0])
-    if slo.tpot_s is not None and tpot > slo.tpot_s:
-        return 0.0
-    room = [slo.ttft_s] if slo.ttft_s is not None else []
-    if slo.e2e_s is not None:
-        later = float(answer_time_s(0.0, tpot, workload.output_tokens)) if has_gaps(workload.output_tokens) else 0.0
-        room.append(slo.e2e_s - later)
-    if not room:
-        return 1.0
-    points = np.array([times_of(columns, "ttft_s", side, p, workload)[0] for p in PERCENTILES])
-    if not np.all(np.isfinite(points)):
-        return 0.0
-    least = float(columns["ttft_s_ceiling"][0])
-    return float(share_within(min(room), np.array([0.0, *(points - least)]), least))
+def _goodput(columns: dict[str, Any], slo: Targets, side: str, workload: ResolvedWorkload) -> float | None:
+    """Goodput at one side of the band, requests/s; None where no rate is said."""
+    found = goodput(
+        columns,
+        slo,
+        side,
+        opened=np.array([workload.mode is WorkloadMode.OPEN_LOOP]),
+        binds=np.array([tpot_binds(workload)]),
+        output_tokens=np.array([float(workload.output_tokens)]),
+    )[0]
+    return float(found) if np.isfinite(found) else None
 
 
 def _highest_rate(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, side: str, percentile: int) -> float | None:

@@ -1,6 +1,6 @@
 """What a report was asked, in words: the axes of the sweep, the targets and the prices."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -36,6 +36,7 @@ def asked(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[tuple[
         (_("Speculative decoding"), listed(_settings(sweep.speculative or ()))),
         (_("Adapters"), listed(_settings(sweep.lora or ()))),
         (_("Multi-token prediction layers"), number_words(sweep.mtp_layers_loaded) if sweep.mtp_layers_loaded else ""),
+        (_("Electricity"), listed(_settings(sweep.power or ()))),
         (_("Targets"), _targets(slo)),
         (_("Prices"), listed(_prices(list(map(label_of, sweep.gpus)), snapshot.get("prices", {})))),
     ]
@@ -52,7 +53,13 @@ def _engine(entry: str | OverriddenEngine) -> str:
 def _settings(noun: Iterable[tuple[str, Any]]) -> list[str]:
     """Name and value of each field that was given."""
     given = ((name, value) for name, value in noun if value is not None)
-    return [f"{name} {value if isinstance(value, str) else number_words(value)}" for name, value in given]
+    return [f"{name} {_words(value)}" for name, value in given]
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "/".join(map(number_words, value)) if isinstance(value, Sequence) else number_words(value)
 
 
 def _workload(given: SweptWorkload) -> str:
