@@ -101,7 +101,8 @@ class CatalogFacts:
     _facts: dict[tuple[str, str], Facts] = field(default_factory=dict)
     _names: dict[str, Mapping[str, str]] = field(default_factory=dict)
     _derived: dict[Any, Any] = field(default_factory=dict)
-    _recent: Recent = field(default_factory=lambda: Recent(_MOST_RECENT))
+    # What was made for keys without end, such as the settings of requests: those asked for last are kept.
+    recent: Recent = field(default_factory=lambda: Recent(_MOST_RECENT))
 
     def get(self, kind: str, name: str) -> Facts:
         """Facts of the row of `kind` that `name` means.
@@ -139,10 +140,6 @@ class CatalogFacts:
             self._derived[key] = build()
         value: ValueT = self._derived[key]
         return value
-
-    def recent(self, key: Any, build: Callable[[], ValueT]) -> ValueT:
-        """The same for keys without end, such as the settings of requests: those asked for last are kept."""
-        return self._recent.of(key, build)
 
     def gpu(self, slug: str) -> Facts:
         """Facts of an accelerator."""

@@ -8,21 +8,18 @@ from estimator.engine.specs import WorkloadMode
 class Binding(IntEnum):
     """What limits a step, by code; the labels are those of the API."""
 
+    label: str
     MEMORY_BANDWIDTH = 0
     COMPUTE = 1
     INTERCONNECT = 2
     OVERHEAD = 3
     KV_CACHE = 4
 
-    @property
-    def label(self) -> str:
-        """Name in the API."""
-        return self.name.lower()
-
 
 class Reason(IntEnum):
-    """Why a figure of a row is not said, by code; 0 where all are."""
+    """Why a figure of a row is not said, by code; 0 where all are. The labels are those of the API."""
 
+    label: str
     NONE = 0
     DOES_NOT_FIT = 1
     MISSING_FIGURE = 2
@@ -31,10 +28,11 @@ class Reason(IntEnum):
     NO_QUEUE = 5
     NO_SECOND_TOKEN = 6
 
-    @property
-    def label(self) -> str:
-        """Name in the API."""
-        return "missing-figure" if self is Reason.MISSING_FIGURE else self.name.lower()
+
+# Read for every row of every answer: plain attributes, made once.
+for _code in (*Binding, *Reason):
+    _code.label = _code.name.lower()
+Reason.MISSING_FIGURE.label = "missing-figure"
 
 
 # The mode of a row is its place in this list.

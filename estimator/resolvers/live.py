@@ -16,6 +16,7 @@ class LiveFacts:
 
     def __init__(self, catalog: snapshot.CatalogFacts) -> None:
         self._catalog = catalog
+        self._slugs: dict[Kind, Collection[str]] = {}
 
     @property
     def catalog_revision(self) -> int:
@@ -24,7 +25,10 @@ class LiveFacts:
 
     def slugs(self, kind: Kind) -> Collection[str]:
         """Every slug and alias of the kind."""
-        return self._catalog.names(kind).keys()
+        found = self._slugs.get(kind)
+        if found is None:
+            found = self._slugs[kind] = self._catalog.names(kind).keys()
+        return found
 
     def spelled(self, kind: Kind, given: str) -> tuple[str, ...]:
         """Slugs that another spelling of a name may mean; an engine with its release stays as it is."""
@@ -59,9 +63,10 @@ class LiveFacts:
 
     def recent(self, key: Hashable, build: Callable[[], ValueT]) -> ValueT:
         """The same for keys without end: those asked for last are kept."""
-        return self._catalog.recent(key, build)
+        return self._catalog.recent.of(key, build)
 
 
 def current_facts() -> Facts:
     """The facts of the catalog as it is now; one small read."""
-    return LiveFacts(snapshot.current())
+    catalog = snapshot.current()
+    return catalog.derived("live_facts", lambda: LiveFacts(catalog))

@@ -25,6 +25,9 @@ _STATES = (
 )
 
 
+_PARTS = {b: f"step_{b.label}_s" for b in Binding if b is not Binding.KV_CACHE}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triple:
     """A figure with the ends of its band; None where it is not said."""
@@ -67,7 +70,7 @@ def figures_at(columns: Mapping[str, Any], place: int, concurrency: float) -> Sp
         found = float(columns[name][place])
         return found if isfinite(found) else None
 
-    parts: dict[Binding, float | None] = {b: value(f"step_{b.label}_s") for b in Binding if b is not Binding.KV_CACHE}
+    parts: dict[Binding, float | None] = {b: value(name) for b, name in _PARTS.items()}
     said = value("step_s") is not None
     return SpeedFigures(
         concurrency=concurrency,
