@@ -38,7 +38,7 @@ def is_given(part: BaseModel, name: str) -> bool:
     # Asked for many fields of every request, and most are not given: the set itself, not the property around it.
     if name not in part.__pydantic_fields_set__:
         return False
-    default = type(part).model_fields[name].get_default(call_default_factory=True)
+    default = type(part).__pydantic_fields__[name].get_default(call_default_factory=True)
     return bool(getattr(part, name) != default)
 
 

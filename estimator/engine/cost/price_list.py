@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from estimator.engine.cost.meters import DEFAULT_UNIT, TOKEN, UNITS, meter
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.recent import Recent
 
 STANDARD = "standard"
 EVERY_DAY = 0b1111111
@@ -86,9 +87,11 @@ class DailyWindow:
         return spans
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Tier:
-    """A price tier of whole requests by total prompt tokens: the highest one whose condition holds is billed."""
+class Tier(NamedTuple):
+    """A price tier of whole requests by total prompt tokens: the highest one whose condition holds is billed.
+
+    A tuple, since tiers are looked up for every meter of every bill.
+    """
 
     above_tokens: int = 0
     operator: str = "gt"
@@ -173,6 +176,11 @@ class InForce:
     tier_notes: Mapping[Tier, str] = field(default_factory=dict)
     alike: Mapping[str, str] = field(default_factory=dict)
     free: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def kept(self) -> Recent:
+        """What was made of these prices, such as those of a cache of one life."""
+        return Recent()
 
     @cached_property
     def _ordered(self) -> tuple[Tier, ...]:

@@ -308,7 +308,8 @@ def _read(
 
 
 def _any_of(*names: str) -> Callable[[Mapping[str, Any]], bool]:
-    return lambda raw: any(name in raw for name in names)
+    signs = frozenset(names)
+    return lambda raw: not signs.isdisjoint(raw)
 
 
 # The first sign that a key gives decides; Anthropic's words come before those that OpenAI's Responses share with it.

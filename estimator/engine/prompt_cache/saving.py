@@ -132,7 +132,14 @@ def saving_with_ttl(
 
     Source: docs/prompt-caching.md; providers' rules as stored in the policy rows.
     """
-    price = cache_prices(prices, ttl_s, prompt.prompt_tokens, rules=rules, answers=prompt.output_tokens > 0)
+    answers, kind = prompt.output_tokens > 0, arrivals.kind
+    tier = prices.tier_for(Decimal(prompt.prompt_tokens))
+
+    def of_any_load() -> tuple[CachePrices, BreakEven]:
+        found = cache_prices(prices, ttl_s, prompt.prompt_tokens, rules=rules, answers=answers)
+        return found, break_even(found, rules, ttl_s, kind=kind, shards=shards)
+
+    price, pays_from = prices.kept.of(("cache", ttl_s, tier, rules, answers, kind, shards), of_any_load)
     cached = rules.cacheable_tokens(prompt.prefix_tokens)
     requests = requests_in(arrivals, horizon_s)
     without = cost_without_cache(price, prompt)
@@ -157,7 +164,7 @@ def saving_with_ttl(
         cost_with=costs[0],
         saving=costs[1],
         saving_fraction=costs[2],
-        break_even=break_even(price, rules, ttl_s, kind=arrivals.kind, shards=shards),
+        break_even=pays_from,
         prices=price,
         requests=requests,
         stored_per_token=None if stored is None else per_token,

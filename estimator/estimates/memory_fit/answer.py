@@ -320,27 +320,30 @@ def ledger_part(estimate: MemoryEstimate) -> MemoryLedger:
 
 def _cache(estimate: MemoryEstimate) -> MemoryCache:
     fit, cache = estimate.fit, estimate.cache
-    return MemoryCache(
-        attention=cache.attention,
-        bytes_per_token=cache.bytes_per_token,
-        window_bytes_per_token=cache.window_bytes_per_token,
-        window_tokens=cache.window_tokens,
-        fixed_bytes_per_sequence=cache.fixed_bytes_per_sequence,
-        bytes_per_sequence=cache.bytes_per_sequence,
-        engine_allocated_bytes_per_sequence=round(fit.bytes_per_sequence),
-        needed_bytes=fit.needed_bytes,
-        capacity_bytes=fit.capacity_bytes,
-        capacity_tokens=fit.capacity_tokens,
-        effective_tokens=fit.effective_tokens,
-        max_sequences=fit.max_sequences,
-        max_context_tokens=_length(fit.max_context_tokens),
-        engine_max_sequences=fit.engine_sequences_limit,
-        basis=estimate.basis,
-        notes=list(memory_notes(estimate)),
-        curve=[
-            MemoryCurvePoint(context_tokens=point.context_tokens, max_sequences=point.sequences) for point in fit.curve
-        ],
-        alternatives=estimate.plan.kept.of("alternatives", partial(_alternatives, estimate)),
+    # The points of the curve are checked with the whole, which costs less than one by one.
+    return MemoryCache.model_validate(
+        {
+            "attention": cache.attention,
+            "bytes_per_token": cache.bytes_per_token,
+            "window_bytes_per_token": cache.window_bytes_per_token,
+            "window_tokens": cache.window_tokens,
+            "fixed_bytes_per_sequence": cache.fixed_bytes_per_sequence,
+            "bytes_per_sequence": cache.bytes_per_sequence,
+            "engine_allocated_bytes_per_sequence": round(fit.bytes_per_sequence),
+            "needed_bytes": fit.needed_bytes,
+            "capacity_bytes": fit.capacity_bytes,
+            "capacity_tokens": fit.capacity_tokens,
+            "effective_tokens": fit.effective_tokens,
+            "max_sequences": fit.max_sequences,
+            "max_context_tokens": _length(fit.max_context_tokens),
+            "engine_max_sequences": fit.engine_sequences_limit,
+            "basis": estimate.basis,
+            "notes": list(memory_notes(estimate)),
+            "curve": [
+                {"context_tokens": point.context_tokens, "max_sequences": point.sequences} for point in fit.curve
+            ],
+            "alternatives": estimate.plan.kept.of("alternatives", partial(_alternatives, estimate)),
+        }
     )
 
 

@@ -203,7 +203,8 @@ def _api(body: PromptCacheRequest, part: CachedApiPart, asked: Asked) -> PromptC
         question = replace(question, marks=(), ttl_s=None)
     found = cache_answer(price.prices, policy.rules or NO_CACHE, question)
     used = price.prices.tiers.get(found.estimate.best.prices.tier, {})
-    references = {row.reference: f"api.price.{name}" for name, row in used.items() if name in _billed(found)}
+    billed = _billed(found)
+    references = {row.reference: f"api.price.{name}" for name, row in used.items() if name in billed}
     resolved = [price, price_provenance(price, asked.facts, references), policy, _notes(body, found)]
     if "request" in used:
         resolved.append(Resolved(not_modelled=(_("the fee of each request, which no cache saves"),)))

@@ -1,7 +1,5 @@
 """`estimates/throughput/`: ceiling and expected speed of a replica under a load."""
 
-from typing import Any
-
 from django.utils.translation import gettext as _
 
 from estimator.engine.codes import Binding, Reason
@@ -28,7 +26,6 @@ from estimator.estimates.throughput.parts import (
     OpenLoadPart,
     PrefillPart,
     RooflinePart,
-    RowPart,
     SpeculativePart,
     SpeedName,
     ThroughputAnswer,
@@ -82,7 +79,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         open_load=_open_load(result),
         meets_slo=_meets(result),
         speculative=_speculative(result),
-        rows=[_row(row) for row in result.rows],
+        rows=result.rows,
         launch_hint=_launch_hint(result),
     )
 
@@ -268,19 +265,6 @@ def _speculative(result: Throughput) -> SpeculativePart | None:
         reversal_batch_size=found.reversal_batch_size,
         draft_cache_bytes_per_token=found.draft_cache_bytes_per_token,
         basis="assumption",
-    )
-
-
-def _row(figures: SpeedFigures) -> RowPart:
-    values: dict[str, Any] = {name: band_part(figures.expected[name]) for name in METRICS}
-    values |= {f"ceiling_{name}": figures.ceiling[name] for name in METRICS}
-    return RowPart(
-        batch_size=figures.concurrency,
-        effective_concurrency=figures.effective_concurrency,
-        saturated=figures.saturated,
-        binding_term=figures.binding.label if figures.binding is not None else None,
-        reason=None if figures.reason is Reason.NONE else figures.reason.label,
-        **values,
     )
 
 

@@ -131,7 +131,10 @@ def load_within(
     if most < 1:
         return LoadWithin(low=0, mid=0, high=0, binding=Constraint.MEMORY)
     end = Constraint.MAX_NUM_SEQS if engine_sequences < held else Constraint.MEMORY
-    found = {name: search.closed([0], [most], [end], None, side=side)[0].capacity for name, side in _TIME_SIDE.items()}
+    times = len(_TIME_SIDE)
+    sides = tuple(_TIME_SIDE.values())
+    closed = search.closed([0] * times, [most] * times, [end] * times, None, sides=sides)
+    found = {name: one.capacity for name, one in zip(_TIME_SIDE, closed, strict=True)}
     loads = {name: 0 if capacity is None else capacity.concurrency for name, capacity in found.items()}
     middle = found["mid"]
     return LoadWithin(**loads, binding=None if middle is None else middle.binding)
@@ -186,13 +189,13 @@ class _Search:
         ends: Sequence[Constraint],
         think_time_s: float | None,
         *,
-        side: str | None = None,
+        sides: Sequence[str] = (),
     ) -> list[_Closed]:
         """Largest concurrency of each key within room and targets, on a grid refined once around the miss.
 
-        `side` of the times is the one that the targets ask for when not given.
+        `sides` of the times, one for each key, are the one that the targets ask for when not given.
         """
-        side = side or self.side
+        sides = sides or (self.side,) * len(rooms)
         numbers = np.asarray(keys)
         spans = np.array([(1.0, float(room)) for room in rooms])
         found: list[_Closed] = []
@@ -200,7 +203,7 @@ class _Search:
         again = []
         for place, loads in enumerate(grid):
             rows = slice(place * GRID, (place + 1) * GRID)
-            largest = self._largest(loads, columns, rows, side, think_time_s, ends[place])
+            largest = self._largest(loads, columns, rows, sides[place], think_time_s, ends[place])
             reason = Reason(int(columns["reason"][rows.start]))
             found.append(_Closed(capacity=largest, reason=reason, best_s=self.times_at(columns, rows.start)))
             if largest is not None and (end := _next_load(loads, largest, ends[place])) is not None:
@@ -210,7 +213,7 @@ class _Search:
             grid, columns = self._grid(numbers[again], spans[again])
             for row, place in enumerate(again):
                 rows = slice(row * GRID, (row + 1) * GRID)
-                largest = self._largest(grid[row], columns, rows, side, think_time_s, ends[place])
+                largest = self._largest(grid[row], columns, rows, sides[place], think_time_s, ends[place])
                 found[place] = replace(found[place], capacity=largest or found[place].capacity)
         return found
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from estimator.engine.speculation.cost import Speculation, reversal_sequences, s
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.work import Work, decode_work, prefill_work
 from estimator.estimates.memory_fit.load import load_fits
-from estimator.estimates.throughput.figures import SpeedFigures, figures_at
+from estimator.estimates.throughput.figures import SpeedFigures, figures_at, rows_at
 from estimator.estimates.throughput.setting import Setting, draft_key, rows_of, setting_of, workload_of
 from estimator.estimates.throughput.targets import TargetResult, targets_met
 from estimator.question.workload import ResolvedWorkload
@@ -48,7 +48,7 @@ class Throughput:
     workload: ResolvedWorkload
     prepared: PreparedKey
     figures: SpeedFigures
-    rows: tuple[SpeedFigures, ...]
+    rows: list[dict[str, Any]]
     targets: TargetResult | None
     speculation: SpeculationResult | None
     memory_cache: ReplicaCache
@@ -157,7 +157,7 @@ def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Thr
     sizes = np.array([float(workload.concurrency), *map(float, workload.batch_sizes or ())])
     columns = {name: column.tolist() for name, column in sweep.evaluate(rows_of(workload, sizes)).items()}
     figures = figures_at(columns, 0, sizes[0])
-    rows = tuple(figures_at(columns, place, sizes[place]) for place in range(1, len(sizes)))
+    rows = rows_at(columns, sizes.tolist()) if len(sizes) > 1 else []
     targets = targets_met(sweep, workload, plan.slo, figures) if plan.slo is not None else None
     return Throughput(
         plan=plan,

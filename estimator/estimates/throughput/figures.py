@@ -1,6 +1,6 @@
 """One row of the engine's columns as named figures, with None where a figure is not said."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -85,3 +85,42 @@ def figures_at(columns: Mapping[str, Any], place: int, concurrency: float) -> Sp
         reason=Reason(int(columns["reason"][place])),
         **{name: value(name) for name in _STATES},
     )
+
+
+_BINDING_LABELS = tuple(binding.label for binding in Binding)
+_REASON_LABELS = (None, *(reason.label for reason in Reason if reason is not Reason.NONE))
+
+
+def rows_at(columns: Mapping[str, Sequence[Any]], sizes: Sequence[float]) -> list[dict[str, Any]]:
+    """The rows behind the first one by the fields of the answer, all of them column by column.
+
+    Args:
+        columns: lists of the engine's columns.
+        sizes: batch size of each row.
+    """
+    shown: dict[str, Sequence[Any]] = {
+        "batch_size": sizes[1:],
+        "effective_concurrency": _said(columns["effective_concurrency"][1:]),
+        "saturated": columns["saturated"][1:],
+        "binding_term": [
+            _BINDING_LABELS[code] if isfinite(step) else None
+            for code, step in zip(columns["binding_term"][1:], columns["step_s"][1:], strict=True)
+        ],
+        "reason": [_REASON_LABELS[code] for code in columns["reason"][1:]],
+    }
+    for name in METRICS:
+        ends = zip(*(columns[f"{name}_{side}"][1:] for side in ("low", "mid", "high")), strict=True)
+        shown[name] = [_band(low, mid, high) for low, mid, high in ends]
+        shown[f"ceiling_{name}"] = _said(columns[f"{name}_ceiling"][1:])
+    return [dict(zip(shown, row, strict=True)) for row in zip(*shown.values(), strict=True)]
+
+
+def _said(values: Sequence[float]) -> list[float | None]:
+    return [value if isfinite(value) else None for value in values]
+
+
+def _band(low: float, mid: float, high: float) -> dict[str, float] | None:
+    """A band whose middle is never outside, None where a figure is not said."""
+    if not (isfinite(low) and isfinite(mid) and isfinite(high)):
+        return None
+    return {"low": min(low, mid), "mid": mid, "high": max(high, mid)}
