@@ -6,7 +6,7 @@ import pytest
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.specs import Parallelism, Precision, WorkloadMode
 from estimator.engine.speed.prepared import Key, prepare
-from estimator.engine.speed.sweep import CHUNK_ROWS, Rows, Sweep
+from estimator.engine.speed.sweep import Rows, Sweep
 from tests.bench.cpu_time import least_cpu_s, yardstick
 from tests.engine.shapes import H100, from_shape, latent_shape, llama_8b_shape, mixture_shape, serving_engine
 
@@ -44,7 +44,7 @@ def rows(count):
 
 
 def test_points_per_second_of_a_sweep():
-    sweep, load = Sweep(keys()), rows(CHUNK_ROWS * 2)
+    sweep, load = Sweep(keys()), rows(32_768)
     columns = sweep.evaluate(load)
     spent, copied = least_cpu_s(
         lambda: sweep.evaluate(load),

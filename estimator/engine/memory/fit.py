@@ -99,16 +99,9 @@ def memory_fit(
     Returns:
         Verdict, ledger of the worst rank, capacities and the curve of length against sequences.
     """
-    candidates = ranks(plan)
-    cache = replica_cache(plan)
-    share = -(-sequences // cache.attention_dp)
-    budgets = [stage.budget_bytes for stage in cache.stages]
-    needs = [rank.allocation.load_bytes(share, context_tokens) for rank in candidates]
-    index = min(range(len(candidates)), key=lambda i: budgets[i] - needs[i])
-    rank, capacity, need = candidates[index], budgets[index], needs[index]
-    room = int(cache.sequences(context_tokens))
+    worst = _worst(plan, sequences, context_tokens)
+    rank, capacity, need, room, cache = worst.rank, worst.capacity, worst.need, worst.room, worst.cache
     feasible = sequences <= room
-    longest = longest_context(plan, sequences=sequences, at_most=window_tokens, cache=cache)
     return MemoryFit(
         verdict=_verdict(feasible, need, capacity),
         feasible=feasible,
@@ -123,11 +116,58 @@ def memory_fit(
         capacity_tokens=_tokens(plan, rank, capacity, context_tokens) * cache.attention_dp,
         effective_tokens=room * context_tokens,
         max_sequences=room,
-        max_context_tokens=longest,
+        max_context_tokens=longest_context(plan, sequences=sequences, at_most=window_tokens, cache=cache),
         engine_sequences_limit=cache.engine_sequences,
         observed=cache.observed,
         curve=_curve(plan, cache, window_tokens, context_tokens) if with_curve else (),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BriefFit:
+    """What a suggestion says of a plan, as `MemoryFit` does."""
+
+    verdict: Verdict
+    max_sequences: int
+    max_context_tokens: int
+
+
+def brief_fit(
+    plan: MemoryPlan, *, sequences: int, context_tokens: int, window_tokens: int | None = None
+) -> BriefFit | None:
+    """The fit of a plan in three figures, None where the load does not fit; the same figures as `memory_fit` says."""
+    if shortfall_bytes(plan, sequences=sequences, context_tokens=context_tokens) > 0:
+        return None
+    worst = _worst(plan, sequences, context_tokens)
+    return BriefFit(
+        verdict=_verdict(sequences <= worst.room, worst.need, worst.capacity),
+        max_sequences=worst.room,
+        max_context_tokens=longest_context(plan, sequences=sequences, at_most=window_tokens, cache=worst.cache),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Worst:
+    """The rank that has least left, with the bytes that its cache has and that the load needs, and the replica's room.
+
+    `room`: sequences of this length that the cache of the replica holds.
+    """
+
+    rank: RankMemory
+    capacity: float
+    need: float
+    room: int
+    cache: ReplicaCache
+
+
+def _worst(plan: MemoryPlan, sequences: int, context_tokens: int) -> _Worst:
+    candidates, cache = ranks(plan), replica_cache(plan)
+    share = -(-sequences // cache.attention_dp)
+    budgets = [stage.budget_bytes for stage in cache.stages]
+    needs = [rank.allocation.load_bytes(share, context_tokens) for rank in candidates]
+    index = min(range(len(candidates)), key=lambda i: budgets[i] - needs[i])
+    room = int(cache.sequences(context_tokens))
+    return _Worst(rank=candidates[index], capacity=budgets[index], need=needs[index], room=room, cache=cache)
 
 
 def longest_context(

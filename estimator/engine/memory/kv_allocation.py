@@ -1,8 +1,9 @@
 """What an engine allocates for the caches of sequences on a rank: how many blocks of which size each sequence takes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from math import ceil, floor, inf
+from math import ceil, floor, gcd, inf
 from typing import Any
 
 import numpy as np
@@ -170,22 +171,44 @@ class KvAllocation:
             return bool(self.load_bytes(sequences, tokens) <= budget * (1 + 1e-12))
 
         if not self.grows:
-            return UNLIMITED_TOKENS if fits(UNLIMITED_TOKENS) else self._bisect(fits, 0, UNLIMITED_TOKENS)
+            return self._longest(fits, 0, UNLIMITED_TOKENS)
         if self.is_plain:
             block = int(self.block_tokens[0])
             blocks = int(budget / sequences / float(self.block_bytes[0]) + 1e-9)
             return min(blocks * block, UNLIMITED_TOKENS)
         slope = float(self.growing_bytes_per_token)
         most_tokens = min(int(budget / sequences / slope) + self.main_block_tokens, UNLIMITED_TOKENS)
-        return self._bisect(fits, 0, most_tokens)
+        kinds = zip(self.block_bytes, self.resident_blocks, self.chunk_blocks, strict=True)
+        kept = sum(size * (resident + chunk / sequences) for size, resident, chunk in kinds if resident != inf)
+        return self._longest(fits, int((budget / sequences - self.fixed_bytes - kept) / slope), most_tokens)
 
-    @staticmethod
-    def _bisect(fits: Any, low: int, high: int) -> int:
-        """The largest length of low … high that fits (0 always does)."""
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle - 1)
-        return low
+    def _longest(self, fits: Callable[[int], bool], guess: int, high: int) -> int:
+        """The largest length up to `high` that fits (0 always does).
+
+        Between the ends of blocks a load takes the same: only whole multiples of what all blocks have in common are
+        tried, from the guess on in growing steps, and then by halves.
+        """
+        if fits(high):
+            return high
+        whole = all(float(tokens).is_integer() for tokens in self.block_tokens)
+        unit = gcd(*(int(tokens) for tokens in self.block_tokens)) if whole and self.block_tokens else 1
+        low, top = 0, high // unit
+        step = max(self.main_block_tokens // unit, 1)
+        place = min(max(guess // unit, 0), top)
+        if place == 0 or fits(place * unit):
+            low = place
+            while low + step <= top and fits((low + step) * unit):
+                low, step = low + step, step * 2
+            top = min(top, low + step - 1)
+        else:
+            top = place - 1
+            while top - step > 0 and not fits((top - step) * unit):
+                top, step = top - step - 1, step * 2
+            low = max(top - step, 0)
+        while low < top:
+            middle = (low + top + 1) // 2
+            low, top = (middle, top) if fits(middle * unit) else (low, middle - 1)
+        return low * unit
 
 
 def least(one: Any, other: Any) -> Any:

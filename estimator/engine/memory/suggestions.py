@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from estimator.engine.memory.fit import MemoryFit, longest_context, memory_fit, shortfall_bytes
+from estimator.engine.memory.fit import BriefFit, MemoryFit, brief_fit, longest_context, shortfall_bytes
 from estimator.engine.memory.ledger import MemoryPlan, share_of_memory
 from estimator.engine.memory.weights import fold, same_family
 from estimator.engine.model.cache import attention_elements, kv_element_bytes, splits_over
@@ -94,12 +94,10 @@ def suggestions(
     return tuple(found)
 
 
-def _try(plan: MemoryPlan, sequences: int, tokens: int, window: int | None) -> MemoryFit | None:
+def _try(plan: MemoryPlan, sequences: int, tokens: int, window: int | None) -> BriefFit | None:
     """The fit of a changed plan, None when it does not fit (found out before anything else is computed)."""
-    plan = _no_longer_than(plan, tokens)
-    if shortfall_bytes(plan, sequences=sequences, context_tokens=tokens) > 0:
-        return None
-    return memory_fit(plan, sequences=sequences, context_tokens=tokens, window_tokens=window, with_curve=False)
+    changed = _no_longer_than(plan, tokens)
+    return brief_fit(changed, sequences=sequences, context_tokens=tokens, window_tokens=window)
 
 
 def _no_longer_than(plan: MemoryPlan, tokens: int) -> MemoryPlan:
@@ -110,7 +108,7 @@ def _no_longer_than(plan: MemoryPlan, tokens: int) -> MemoryPlan:
 
 
 def _add(
-    found: list[Suggestion], change: str, value: str | int | float | Mapping[str, int], fit: MemoryFit | None
+    found: list[Suggestion], change: str, value: str | int | float | Mapping[str, int], fit: BriefFit | None
 ) -> bool:
     """Add a change that fits."""
     if fit is None:

@@ -30,6 +30,7 @@ from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.stacking import stack, take
 from estimator.engine.speed.withheld import blank, withhold, without_gaps
 
+# Columns of a chunk stay in the cache next to the processor: a sixth faster than with 16,384 rows.
 CHUNK_ROWS = 4096
 # Shorter blocks of one key cost more in loop starts than gathering their constants does.
 _SHORTEST_BLOCK = 32

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator.engine.memory.fit import memory_fit
+from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS, KvAllocation
 from estimator.engine.memory.ledger import MemoryPlan, rank_memory
 from estimator.engine.model.spec import Architecture
 from estimator.engine.reading.inline import architecture_from_shape
@@ -101,3 +102,37 @@ def test_the_longest_context_fits_and_one_block_more_does_not(sequences: int, to
     assert allocation.load_bytes(sequences, longest) <= budget * (1 + 1e-9)
     assert allocation.load_bytes(sequences, longest + allocation.main_block_tokens) > budget * (1 - 1e-9)
     assert math.isfinite(answer.bytes_per_sequence)
+
+
+@st.composite
+def allocations(draw):
+    kinds = draw(
+        st.lists(
+            st.tuples(
+                st.floats(1, 1e6), st.sampled_from([1.0, 8.0, 16.0, 64.0, 256.0, 400.0, 1056.0]),
+                st.one_of(st.just(math.inf), st.integers(1, 300).map(float)), st.integers(0, 600).map(float),
+            ),
+            min_size=1, max_size=4,
+        )
+    )  # fmt: skip
+    kinds.sort(key=lambda kind: (kind[2] != math.inf, kind[2] * kind[1]))
+    size, block, resident, chunk = zip(*kinds, strict=True)
+    return KvAllocation(
+        block_bytes=size,
+        block_tokens=block,
+        resident_blocks=resident,
+        chunk_blocks=tuple(0.0 if kept == math.inf else more for kept, more in zip(resident, chunk, strict=True)),
+        fixed_bytes=draw(st.sampled_from([0.0, 1e4, 1e8])),
+        unit_bytes=draw(st.sampled_from([0.0, 4096.0])),
+        pooled=draw(st.sampled_from([0.0, 1.0])),
+    )
+
+
+@given(allocations(), st.floats(1, 1e12), st.sampled_from([1, 2, 7, 300]))
+@settings(max_examples=300, deadline=None)
+def test_the_longest_length_fits_and_a_token_more_does_not(allocation, budget, sequences):
+    longest = allocation.longest_tokens(budget, sequences)
+    room = allocation.usable(budget) * (1 + 1e-9)
+    assert longest == 0 or allocation.load_bytes(sequences, longest) <= room
+    if longest < UNLIMITED_TOKENS:
+        assert allocation.load_bytes(sequences, longest + 1) > allocation.usable(budget) * (1 - 1e-9)
