@@ -19,11 +19,20 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BandRules:
-    """Rows that a class of its own needs, the widening of doubtful bands, the factor on the sequences of a cache."""
+    """Rows that a class of its own needs, what a borrowed band is widened by, the factor on the sequences of a cache.
+
+    `distance_of_…`: what a part without evidence, a kernel that is not its own and a judged expert kernel count; the
+    slow end of a band is `fallback_slower` times as far where another kernel may run than the one expected.
+    """
 
     few_rows: float
     widening: float
     places_doubt: float
+    distance_of_part: float
+    distance_of_kernel: float
+    distance_of_expert_kernel: float
+    extrapolated_from: float
+    fallback_slower: float
     judged: frozenset[str] = frozenset()
 
 
@@ -42,7 +51,7 @@ def _spreads() -> Mapping[str, Mapping[str, Spread]]:
     counts: dict[tuple[str, str], int] = {}
     for row in read_constants(DATA_DIR / "bands.csv"):
         metric, name = row.where("metric", "model_class")
-        if metric:
+        if metric and name:
             ends.setdefault(metric, {}).setdefault(name, {})[row.name] = row.value
             counts[metric, name] = row.n or 0
     return MappingProxyType(
@@ -53,6 +62,13 @@ def _spreads() -> Mapping[str, Mapping[str, Spread]]:
     )
 
 
+def _half_widths() -> Mapping[str, float]:
+    rows = read_constants(DATA_DIR / "bands.csv")
+    return MappingProxyType({row.scope["metric"]: row.value for row in rows if row.name == "distance_half_width"})
+
+
+# metric → half-width in ln that a distance of one adds, as the root of squares.
+DISTANCE_HALF_WIDTHS = _half_widths()
 # metric → class → spread. Times for tpot, ttft; rates for the others.
 SPREADS = _spreads()
 BAND_RULES = typed(BandRules, {name: row for name, row in constants_of("bands.csv").items() if not row.scope})

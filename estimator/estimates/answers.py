@@ -22,10 +22,11 @@ from estimator.engine.explain import Step
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.resolvers.plan import Provenance, Resolved
 
-Basis = Literal["observed", "calibrated", "nearest_family", "assumption"]
+Basis = Literal["observed", "calibrated", "nearest_family", "extrapolated", "assumption"]
 BASIS_HELP = (
     "What the figures of this group rest on: observed (a measurement you gave), calibrated (fitted to measurements), "
-    "nearest_family (constants of the nearest measured hardware), assumption."
+    "nearest_family (one or two parts of the setting were never measured: the nearest stand in), extrapolated (three "
+    "and more), assumption."
 )
 
 

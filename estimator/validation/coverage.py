@@ -1,11 +1,13 @@
-"""How many rows lie inside their band when their model was left out of the fit: what "80 % band" is worth."""
+"""How many rows lie inside their band when their source was left out of fit and evidence: what "80 % band" is worth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.engine.speed.bands import spread
+from estimator.engine.speed.bands import spread, widened
+from estimator.engine.speed.evidence import distance, kernel_distance
+from estimator.validation.evidence import cell
 from estimator.validation.predictions import Prediction
 from estimator.validation.rows import Metric
 
@@ -20,12 +22,19 @@ _NAMES = {
 }
 
 
+# Weight of what lies outside in the score of an 80 % interval (Gneiting and Raftery 2007,
+# doi 10.1198/016214506000001437).
+_OUTSIDE = 2.0 / 0.2
+_GROUPS = {"tpot": "online", "ttft": "online", "max": "offline", "static": "static"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """One class: its band as multiples of the prediction, and the share of rows inside.
+    """One class: the median band as multiples of the prediction, and the share of rows inside.
 
-    `p5` and `p95` are the percentiles of measured / predicted with the row's model left out. A saturated TTFT has
-    ends of its own in each row, those of more and fewer places in the cache; `low` and `high` are their medians.
+    Prediction and distance are those without the row's source. `width` is the median of high / low, `score` the mean
+    interval score in ln (width and ten times what lies outside), `p5` and `p95` percentiles of measured / predicted.
+    A saturated TTFT has ends of its own in each row, those of more and fewer places in the cache.
     """
 
     metric: str
@@ -36,6 +45,8 @@ class Coverage:
     p5: float
     p95: float
     inside: float
+    width: float
+    score: float
 
 
 def band_class(prediction: Prediction) -> tuple[str, str] | None:
@@ -56,7 +67,7 @@ def band_class(prediction: Prediction) -> tuple[str, str] | None:
 
 
 def coverage(predictions: Sequence[Prediction]) -> tuple[Coverage, ...]:
-    """Coverage of every class with a band, sorted; bands of doubtful parts are not widened here."""
+    """Coverage of every class with a band, sorted."""
     groups: dict[tuple[str, str], list[Prediction]] = {}
     for prediction in predictions:
         key = band_class(prediction)
@@ -64,9 +75,11 @@ def coverage(predictions: Sequence[Prediction]) -> tuple[Coverage, ...]:
             groups.setdefault(key, []).append(prediction)
     found = []
     for (metric, name), members in sorted(groups.items()):
-        ends = [p.band if (metric, name) == ("ttft", "saturated") else spread(metric, name) for p in members]
+        ends = [_ends(p, metric, name) for p in members]
         low, high = (np.array(side) for side in zip(*ends, strict=True))
         ratio = np.array([p.row.value / p.expected for p in members])
+        below, above = np.log(low / ratio), np.log(ratio / high)
+        outside = np.maximum(below, 0.0) + np.maximum(above, 0.0)
         found.append(
             Coverage(
                 metric=metric,
@@ -76,7 +89,20 @@ def coverage(predictions: Sequence[Prediction]) -> tuple[Coverage, ...]:
                 high=float(np.median(high)),
                 p5=float(np.quantile(ratio, 0.05)),
                 p95=float(np.quantile(ratio, 0.95)),
-                inside=float(np.mean((ratio >= low) & (ratio <= high))),
+                inside=float(np.mean(outside <= 0.0)),
+                width=float(np.median(high / low)),
+                score=float(np.mean(np.log(high / low) + _OUTSIDE * outside)),
             )
         )
     return tuple(found)
+
+
+def _ends(prediction: Prediction, metric: str, name: str) -> tuple[float, float]:
+    """Ends of a row's band as it would be had its source never measured anything."""
+    if (metric, name) == ("ttft", "saturated"):
+        return prediction.band
+    kernels = kernel_distance(prediction.doubts)
+    if name == "llama_cpp":
+        return widened(spread(metric, name), metric, kernels)
+    found = distance(cell(prediction.row), kernels=kernels, without=prediction.row.source)
+    return widened(spread(metric, name), metric, found.by_group[_GROUPS.get(metric, "single")])

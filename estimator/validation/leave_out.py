@@ -1,4 +1,4 @@
-"""How well rows are predicted by constants fitted without their model, or without their GPU.
+"""How well rows are predicted by constants fitted without their model, their GPU, or their source.
 
 The refit takes the fitted constants as linear around the shipped values (`engine.fitting.without`). It takes about a
 minute, so its outcome is kept in data/leave_out.csv; a test compares the errors stored there with those of today.
@@ -34,13 +34,14 @@ _SAME_ARCHITECTURE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """predicted / measured of a row: by the shipped constants, and by those fitted without its model or its GPU."""
+    """predicted / measured of a row: by the shipped constants, and by those fitted without its model, GPU or source."""
 
     id: str
     metric: Metric
     shipped: float
     without_model: float
     without_gpu: float
+    without_source: float
 
 
 def left_out() -> dict[tuple[str, Metric], LeftOut]:
@@ -53,6 +54,7 @@ def left_out() -> dict[tuple[str, Metric], LeftOut]:
                 shipped=float(row["shipped"]),
                 without_model=float(row["without_model"]),
                 without_gpu=float(row["without_gpu"]),
+                without_source=float(row["without_source"]),
             )
             for row in csv.DictReader(stream)
         ]
@@ -67,14 +69,14 @@ def stand_in(predictions: Sequence[Prediction], pick: Callable[[LeftOut], float]
 
 
 def write_left_out(path: Path = _FILE) -> None:
-    """Refits without each model and without each GPU, and stores what the refits say of the rows."""
+    """Refits without each model, each GPU and each source, and stores what the refits say of the rows."""
     rows = used(read_measurements())
     constants = fitted_constants()
     fit = _linear(rows, constants)
     sigmas, weights = np.array([c.sigma for c in constants]), _weights(rows)
     outcome = []
     models = [_SAME_ARCHITECTURE.get(row.model, row.model) for row in rows]
-    for names in (models, [row.gpu for row in rows]):
+    for names in (models, [row.gpu for row in rows], [row.source for row in rows]):
         groups = np.array(names)
         residuals = np.empty(len(rows))
         for group in np.unique(groups):
@@ -83,9 +85,9 @@ def write_left_out(path: Path = _FILE) -> None:
         outcome.append(np.exp(residuals))
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["id", "metric", "shipped", "without_model", "without_gpu"])
-        for row, now, model, gpu in zip(rows, np.exp(fit.residuals), *outcome, strict=True):
-            writer.writerow([row.id, row.metric.value, *(f"{value:.5g}" for value in (now, model, gpu))])
+        writer.writerow(["id", "metric", "shipped", "without_model", "without_gpu", "without_source"])
+        for row, *ratios in zip(rows, np.exp(fit.residuals), *outcome, strict=True):
+            writer.writerow([row.id, row.metric.value, *(f"{value:.5g}" for value in ratios)])
 
 
 def _linear(rows: Sequence[Measurement], constants: Sequence[Fitted]) -> Fit:

@@ -66,7 +66,7 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         beats_ceiling=sum(p.beats_ceiling for p in predictions),
         fitted=fitted_constants(),
         fitted_before=REFERENCE_FITTED,
-        coverage=coverage(stand_in(predictions, _without_model)),
+        coverage=coverage(stand_in(predictions, lambda row: row.without_source)),
         memory=summarise(score_memory(shipped.architecture, shipped.profile)),
         failed_starts=failed_starts(shipped.architecture, shipped.profile),
         started=summary_by_version(),
@@ -91,6 +91,9 @@ def _sections(core: Sequence[Prediction], everything: Sequence[Prediction]) -> I
         title = "Core rows with their GPU left out of the fit"
         without_gpu = stand_in(core, lambda row: row.without_gpu)
         yield Section(key="leave_one_gpu_out", title=title, rows=by_group(without_gpu, metric_label))
+        title = "Core rows with their source left out of the fit"
+        without_source = stand_in(core, lambda row: row.without_source)
+        yield Section(key="leave_one_source_out", title=title, rows=by_group(without_source, metric_label))
     for key, title, name in _BREAKDOWNS:
         yield Section(key=key, title=title, rows=by_group(core, _within_metric(name)))
 

@@ -68,8 +68,8 @@ def _facts(table: AccuracyTable) -> list[str]:
     return lines
 
 
-_COVERAGE = "Rows inside their band, with their model left out of the fit"
-_COVERAGE_HEADINGS = ("metric and class", "rows", "band", "P5 to P95", "inside %")
+_COVERAGE = "Rows inside their band, with their source left out of fit and evidence"
+_COVERAGE_HEADINGS = ("metric and class", "rows", "band", "P5 to P95", "inside %", "high / low", "interval score")
 _FITTED = "Constants fitted on these rows"
 _FITTED_HEADINGS = ("constant", "before", "now")
 
@@ -162,6 +162,8 @@ def _coverage(table: AccuracyTable) -> list[tuple[str, ...]]:
             f"{found.low:.2f} to {found.high:.2f}",
             f"{found.p5:.2f} to {found.p95:.2f}",
             f"{100 * found.inside:.0f}",
+            f"{found.width:.2f}",
+            f"{found.score:.2f}",
         )
         for found in table.coverage
     ]

@@ -159,7 +159,7 @@ class _Folder:
         for group in self.layout.experts:
             key = (log_miss(group), group.weights, group.width)
             kernel = self._expert_kernel(group)
-            if not kernel.own or (kernel.row.judged and not self.is_judged):
+            if not kernel.own or kernel.row.judged:
                 self.doubts.append(f"{group.format.name} expert kernels")
             times = expert_times(
                 group,

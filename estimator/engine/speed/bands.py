@@ -1,16 +1,16 @@
 """Error bands: how far published measurements lie from the model, by metric and class.
 
-Percentiles of measured / predicted, P5 and P95 unless widened; called the 80 % band. Each class of 30 rows and more
-covers at least 80 % of the shipped rows with their model left out of the fit (`make validate`, a test holds it): dense
-TPOT and TTFT were widened to that (P9 and P93), those of llama.cpp are the percentiles of its rows so left out, the
-others are the founders' percentiles over more rows. Classes of fewer than 30 rows borrow the metric's largest class,
-widened.
+Percentiles of measured / predicted, called the 80 % band, where everything of a setting was measured. Each part that
+was not adds to the half-width (`widened`, engine/speed/evidence.py). Classes of fewer than 30 rows borrow the metric's
+largest class, widened.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import exp, log, sqrt
 from typing import Any
 
-from estimator.constants.bands import BAND_RULES, SPREADS
+from estimator.constants.bands import BAND_RULES, DISTANCE_HALF_WIDTHS, SPREADS
 from estimator.engine.forward_pass.traffic import RankLayout
 
 
@@ -40,7 +40,7 @@ def spread(metric: str, name: str) -> tuple[float, float]:
     docs/accuracy.md.
 
     >>> spread("max", "dense")
-    (0.73, 1.2)
+    (0.81, 1.17)
     """
     classes = SPREADS[metric]
     found = classes.get(name)
@@ -63,51 +63,68 @@ def model_class(layout: RankLayout) -> str:
     return "moe" if layout.experts else "dense"
 
 
-def serving_band(layout: RankLayout, *, doubtful: bool, amd: bool = False) -> Band:
+def widened(ends: tuple[float, float], metric: str, distance: float) -> tuple[float, float]:
+    """Ends of a band at a distance D from what was measured: `exp(±sqrt(ln(end)² + D·b²))`.
+
+    Without unit: measured over predicted. Equation: docs/model.md, eq. (64). Source: docs/accuracy.md.
+
+    >>> [round(end, 2) for end in widened((0.8, 1.25), "tpot", 0.0)]
+    [0.8, 1.25]
+    >>> [round(end, 2) for end in widened((0.8, 1.25), "tpot", 4.0)]
+    [0.71, 1.41]
+    """
+    added = distance * DISTANCE_HALF_WIDTHS[metric] ** 2
+    low, high = (sqrt(log(min(end, 1.0) if at == 0 else max(end, 1.0)) ** 2 + added) for at, end in enumerate(ends))
+    return exp(-low), exp(high)
+
+
+def serving_band(
+    layout: RankLayout, distances: Mapping[str, float], *, amd: bool = False, fallback: bool = False
+) -> Band:
     """The band of a calibrated serving engine.
 
     Args:
         layout: decides the class.
-        doubtful: kernels, dtype, link or a model part without evidence: each end is widened by 1.3.
+        distances: from what was measured, by group of metrics (online, offline, static).
         amd: an Instinct GPU; its rows are of mid-2024 software.
+        fallback: another kernel than the expected one may run, a slower one: the slow ends lie farther.
     """
     name = model_class(layout)
     offline = "dense" if name == "dense" else "moe"
     static = "amd" if amd else offline
-    ends = {
-        "tpot": spread("tpot", name),
-        "ttft": spread("ttft", name),
-        "tpot_saturated": spread("tpot", "saturated"),
-        "offline": spread("max", offline),
-        "static": spread("static", static),
+    online = distances["online"]
+    times = {
+        "tpot": widened(spread("tpot", name), "tpot", online),
+        "ttft": widened(spread("ttft", name), "ttft", online),
+        "tpot_saturated": widened(spread("tpot", "saturated"), "tpot", online),
     }
-    return _band(ends, BAND_RULES.widening if doubtful else 1.0)
+    rates = {
+        "offline": widened(spread("max", offline), "max", distances["offline"]),
+        "static": widened(spread("static", static), "static", distances["static"]),
+    }
+    slower = BAND_RULES.fallback_slower if fallback else 1.0
+    ends = {key: (low, high * slower) for key, (low, high) in times.items()}
+    return _band(ends | {key: (low / slower, high) for key, (low, high) in rates.items()})
 
 
-def llama_cpp_band(*, doubtful: bool) -> Band:
+def llama_cpp_band(distance: float) -> Band:
     """The band of llama.cpp: rates of one stream and of prefill, turned into times."""
-    decode, prefill = spread("single_stream", "llama_cpp"), spread("prefill", "llama_cpp")
+    decode = widened(spread("single_stream", "llama_cpp"), "single_stream", distance)
+    prefill = widened(spread("prefill", "llama_cpp"), "prefill", distance)
     tpot, ttft = (1 / decode[1], 1 / decode[0]), (1 / prefill[1], 1 / prefill[0])
-    ends = {
-        "tpot": tpot,
-        "ttft": ttft,
-        "tpot_saturated": tpot,
-        "offline": decode,
-        "static": decode,
-    }
-    return _band(ends, BAND_RULES.widening if doubtful else 1.0)
+    return _band({"tpot": tpot, "ttft": ttft, "tpot_saturated": tpot, "offline": decode, "static": decode})
 
 
 def no_band() -> Band:
     """The band of an assumption: low, mid and high are one."""
     names = ("tpot", "ttft", "tpot_saturated", "offline", "static")
-    return _band(dict.fromkeys(names, (1.0, 1.0)), 1.0)
+    return _band(dict.fromkeys(names, (1.0, 1.0)))
 
 
-def _band(ends: dict[str, tuple[float, float]], widening: float) -> Band:
+def _band(ends: Mapping[str, tuple[float, float]]) -> Band:
     """Ends as multipliers that keep the mid inside."""
     values = {}
     for name, (low, high) in ends.items():
-        values[f"{name}_low"] = min(low / widening, 1.0)
-        values[f"{name}_high"] = max(high * widening, 1.0)
+        values[f"{name}_low"] = min(low, 1.0)
+        values[f"{name}_high"] = max(high, 1.0)
     return Band(**values)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from estimator.constants import rows
+from estimator.constants.bands import BAND_RULES
 from estimator.constants.families import FAMILIES
 from estimator.constants.kernels import KernelConstants
 from estimator.constants.scheduling import SCHEDULING
@@ -20,6 +21,7 @@ from estimator.engine.model.spec import Architecture
 from estimator.engine.serving.capacity import Limits
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.engine.speed.bands import Band, llama_cpp_band, no_band, serving_band
+from estimator.engine.speed.evidence import GROUPS, cell_of, distance, is_expert, kernel_distance
 
 
 class Basis(StrEnum):
@@ -28,6 +30,7 @@ class Basis(StrEnum):
     CALIBRATED = "calibrated"
     NEAREST_FAMILY = "nearest_family"
     ASSUMPTION = "assumption"
+    EXTRAPOLATED = "extrapolated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +138,7 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
         doubts.append(f"llama.cpp on {key.gpu.kernel_family or key.gpu.slug}")
     if constants.basis == "judgement":
         doubts.append("constants of the engine")
+    far = BAND_RULES.distance_of_kernel * len(doubts)
     return PreparedKey(
         key=key,
         layout=layout,
@@ -143,8 +147,8 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
         # One stream is what was measured, however many the engine may be started for.
         cache=replace(replica_cache(_memory(key)), engine_sequences=1),
         reserved_share=SCHEDULING.mean_share_of_output,
-        band=llama_cpp_band(doubtful=bool(doubts)),
-        basis=Basis.NEAREST_FAMILY if doubts else Basis.CALIBRATED,
+        band=llama_cpp_band(far),
+        basis=_basis(far),
         doubts=tuple(doubts),
     )
 
@@ -172,6 +176,8 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
         unsupported = str(missing)
     family = FAMILIES.get(key.gpu.kernel_family or "")
     amd = family is not None and family.bands == "amd"
+    cell = cell_of(layout, key.architecture, key.engine, key.gpu.kernel_family or "", GROUPS[0])
+    found = distance(cell, kernels=kernel_distance(doubts))
     return PreparedKey(
         key=key,
         layout=layout,
@@ -179,11 +185,18 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
         serving=folded,
         cache=replica_cache(memory),
         reserved_share=serving.kv_reserved_share_of_output,
-        band=serving_band(layout, doubtful=bool(doubts), amd=amd),
-        basis=Basis.NEAREST_FAMILY if doubts else Basis.CALIBRATED,
-        doubts=doubts,
+        band=serving_band(layout, found.by_group, amd=amd, fallback=amd and any(map(is_expert, doubts))),
+        basis=_basis(min(found.by_group.values())),
+        doubts=(*doubts, *found.missing),
         unsupported=unsupported,
     )
+
+
+def _basis(far: float) -> Basis:
+    """What a distance from the measured settings is called."""
+    if far <= 0.0:
+        return Basis.CALIBRATED
+    return Basis.EXTRAPOLATED if far >= BAND_RULES.extrapolated_from else Basis.NEAREST_FAMILY
 
 
 def _memory(key: Key) -> MemoryPlan:

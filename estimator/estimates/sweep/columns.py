@@ -110,7 +110,7 @@ _VERDICT = [
         help=_("Sequences that the KV cache holds with their whole answer: max_sequences of memory-fit."),
     ),
     Column(name="binding_term", kind=_TEXT, unit="", help=_("What limits this row.")),
-    Column(name="basis", kind=_TEXT, unit="", help=_("calibrated, nearest_family or assumption.")),
+    Column(name="basis", kind=_TEXT, unit="", help=_("calibrated, nearest_family, extrapolated or assumption.")),
 ]
 _FIGURES = [column for figure in FIGURES for column in _metric(figure)]
 _OPEN = [

@@ -290,8 +290,7 @@ def throughput_assumptions(result: Throughput) -> list[str]:
 def throughput_warnings(result: Throughput) -> list[str]:
     """What may make a speed unlike reality."""
     texts = [
-        _("No measurement of this GPU stands behind: %(what)s; the nearest was taken and the band is wider.")
-        % {"what": doubt}
+        _("No measurement stands behind: %(what)s; the nearest was taken and the band is wider.") % {"what": doubt}
         for doubt in result.prepared.doubts
     ]
     slo = result.plan.slo

@@ -6,8 +6,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from estimator.constants.evidence import write_evidence
+from estimator.validation.evidence import cells
 from estimator.validation.leave_out import write_left_out
-from estimator.validation.rows import read_measurements
+from estimator.validation.rows import read_measurements, used
 from estimator.validation.table import as_csv, as_json, build_table
 from estimator.validation.text import as_markdown, as_text
 
@@ -30,6 +32,8 @@ class Command(BaseCommand):
         """Builds the table once and prints or writes it."""
         if options["leave_out"]:
             write_left_out()
+        if options["write"]:
+            write_evidence(cells(used(read_measurements())))
         rows = read_measurements(options["rows"]) if options["rows"] else None
         table = build_table(rows)
         if options["write"]:

@@ -95,7 +95,7 @@ def test_the_stored_leave_one_out_errors_belong_to_the_shipped_constants():
     assert sum(d > 0.01 for d in drift) == 0, "run manage.py validate --leave-out --write"
 
 
-def test_the_band_covers_four_fifths_of_the_rows_of_models_left_out():
+def test_the_band_covers_four_fifths_of_the_rows_whose_source_is_left_out():
     classes = [found for found in table().coverage if found.rows >= LEAST_ROWS]
     assert len(classes) >= 10
     assert [(found.metric, found.model_class) for found in classes if found.inside < 0.8] == []

@@ -1,0 +1,112 @@
+"""How far a setting lies from what was measured: each part without a measured row counts."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from estimator.constants.bands import BAND_RULES
+from estimator.constants.evidence import Cell, evidence
+from estimator.engine.forward_pass.traffic import RankLayout
+from estimator.engine.model.spec import Architecture
+from estimator.engine.specs import EngineProfile, Parallelism
+
+Part = Callable[[Cell], tuple[str, ...]]
+# Words of a part without evidence, and what of a cell it is.
+_PARTS: tuple[tuple[str, Part], ...] = (
+    ("this class on this GPU family by this engine", lambda c: (c.engine, c.model_class, c.family)),
+    ("this architecture by this engine", lambda c: (c.engine, c.architecture)),
+    ("this format on this GPU family", lambda c: (c.model_class, c.family, c.weights)),
+    ("this split over GPUs by this engine", lambda c: (c.engine, c.split)),
+    ("this engine version", lambda c: (c.profile,)),
+)
+GROUPS = ("online", "offline", "static", "single")
+_LATENT, _MIXTURE, _DENSE = "latent", "moe", "dense"
+
+
+def cell_of(layout: RankLayout, architecture: Architecture, engine: EngineProfile, family: str, group: str) -> Cell:
+    """The cell of a setting; `group` is the group of metrics that is asked for."""
+    mixture = bool(layout.experts)
+    latent = any(cache.latent for cache in layout.caches)
+    formats = [group.format.name for group in layout.experts] or [gemm.format.name for gemm in layout.gemms]
+    return Cell(
+        metrics=group,
+        profile=engine.slug,
+        engine=engine.engine,
+        family=family,
+        model_class=_LATENT if latent else _MIXTURE if mixture else _DENSE,
+        architecture=architecture.family,
+        weights=formats[-1] if formats else "",
+        split=_split(layout.parallelism),
+    )
+
+
+def kernel_distance(doubts: Iterable[str]) -> float:
+    """What kernels, links and parts count that are not their own; parts that evidence misses count elsewhere.
+
+    Without unit: a count of parts. Equation: docs/model.md, eq. (64). Source: docs/speed.md, bands.
+
+    >>> kernel_distance(["link", "int4 expert kernels", "this engine version"])
+    5.0
+    """
+    words = {each for each, _ in _PARTS}
+    return sum(
+        BAND_RULES.distance_of_expert_kernel if is_expert(doubt) else BAND_RULES.distance_of_kernel
+        for doubt in doubts
+        if doubt not in words
+    )
+
+
+def is_expert(doubt: str) -> bool:
+    """Whether a doubt is about grouped products of experts."""
+    return doubt.endswith("expert kernels")
+
+
+def _split(parallel: Parallelism) -> str:
+    for name in ("pp", "dp", "ep", "tp"):
+        if getattr(parallel, name) > 1:
+            return name
+    return "one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distance:
+    """Parts without evidence, in words, and the distance by group of metrics."""
+
+    missing: tuple[str, ...]
+    by_group: Mapping[str, float]
+
+
+def distance(cell: Cell, *, kernels: float = 0.0, without: str | None = None) -> Distance:
+    """The distance of a setting from the measured cells.
+
+    Args:
+        cell: the setting, of any group of metrics.
+        kernels: what kernels that are not their own count.
+        without: a source whose measurements do not count, to ask how far its own rows would be without it.
+
+    >>> from dataclasses import replace
+    >>> from estimator.constants.evidence import evidence
+    >>> known = next(iter(evidence()))
+    >>> distance(known).missing
+    ()
+    >>> distance(replace(known, architecture="unheard of")).missing
+    ('this architecture by this engine',)
+    """
+    parts, metrics = _known(without)
+    missing = tuple(words for (words, part), known in zip(_PARTS, parts, strict=True) if part(cell) not in known)
+    near = kernels + BAND_RULES.distance_of_part * len(missing)
+    beyond = BAND_RULES.distance_of_kernel
+    return Distance(
+        missing=missing,
+        by_group={
+            group: near + (0.0 if (group, cell.engine, cell.model_class) in metrics else beyond) for group in GROUPS
+        },
+    )
+
+
+@cache
+def _known(without: str | None) -> tuple[tuple[frozenset[tuple[str, ...]], ...], frozenset[tuple[str, ...]]]:
+    """What has been measured of each part, and groups of metrics by engine and class, by sources other than one."""
+    cells = [cell for cell, sources in evidence().items() if sources - {without}]
+    parts = tuple(frozenset(part(cell) for cell in cells) for _, part in _PARTS)
+    return parts, frozenset((cell.metrics, cell.engine, cell.model_class) for cell in cells)
