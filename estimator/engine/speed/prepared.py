@@ -185,7 +185,7 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
         serving=folded,
         cache=replica_cache(memory),
         reserved_share=serving.kv_reserved_share_of_output,
-        band=serving_band(layout, found.by_group, amd=amd, fallback=amd and any(map(is_expert, doubts))),
+        band=serving_band(layout, found.by_group, amd=amd, fallback=any(map(is_expert, doubts))),
         basis=_basis(min(found.by_group.values())),
         doubts=(*doubts, *found.missing),
         unsupported=unsupported,
