@@ -15,7 +15,8 @@ class MemoryOverrides:
     printed at start, tokens of KV cache of one replica; it beats the model (basis `observed`). The names below it are
     the engines' own: longest sequence of the server (tokens), prefixes kept or not; vLLM's scheduling of steps ahead,
     unlike layers at full length, no captured graphs, graphs up to a batch size or of stated ones; SGLang's shares of
-    windows and states; llama.cpp's slots in one stream; the type that states are kept in (`STATE_TYPES`).
+    windows and states; llama.cpp's slots in one stream; the type that states are kept in (`STATE_TYPES`), and of which
+    prefixes (vLLM: none, align, all).
     """
 
     utilization: float | None = None
@@ -34,6 +35,7 @@ class MemoryOverrides:
     mamba_full_memory_ratio: float | None = None
     kv_unified: bool | None = None
     mamba_ssm_cache_dtype: str | None = None
+    mamba_cache_mode: str | None = None
 
 
 class BandSide(StrEnum):

@@ -35,3 +35,4 @@ CacheFormatName = Literal["bf16", "fp16", "fp8", "int8", "int4", "q8_0", "q5_1",
 ActivationFormatName = Literal["bf16", "fp16", "fp8", "int8", "nvfp4"]
 PeakName = Literal["fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp6", "fp4", "nvfp4", "int4"]
 StateTypeName = Literal["float32", "bfloat16", "float16"]
+StateModeName = Literal["none", "align", "all"]

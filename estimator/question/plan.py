@@ -14,7 +14,13 @@ from estimator.question.fields import (
     RequestBody,
     Tokens,
 )
-from estimator.question.formats import ActivationFormatName, CacheFormatName, StateTypeName, WeightFormatName
+from estimator.question.formats import (
+    ActivationFormatName,
+    CacheFormatName,
+    StateModeName,
+    StateTypeName,
+    WeightFormatName,
+)
 from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
 from estimator.question.workload import Lora, Power, Speculative, Targets, Workload
@@ -113,6 +119,11 @@ class Memory(RequestBody):
         default=None, description="SGLang: memory of states over that of tokens; 0.9 by default."
     )
     kv_unified: bool | None = Field(default=None, description="llama.cpp: all slots share one stream of the context.")
+    mamba_cache_mode: StateModeName | None = Field(
+        default=None,
+        description="vLLM: states kept of prefixes: none, align (one block more) or all (one a block of tokens); "
+        "follows enable_prefix_caching when not given.",
+    )
     mamba_ssm_cache_dtype: StateTypeName | None = Field(
         default=None,
         description="Type of recurrent states (--mamba-ssm-cache-dtype of vLLM, --mamba-ssm-dtype of SGLang); that of "

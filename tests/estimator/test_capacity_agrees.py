@@ -93,6 +93,7 @@ def drawn(number):
         mamba_full_memory_ratio=rng.choice((None, None, 0.4)),
         mamba_ssm_cache_dtype=rng.choice((None, None, "bfloat16")),
         kv_unified=rng.choice((None, None, True)),
+        mamba_cache_mode=rng.choice((None, None, "none", "align", "all")),
     )
     asked = PlanRequest(
         model=rng.choice(sorted(facts.slugs("model"))),

@@ -28,7 +28,8 @@ class CacheSettings:
     `whole_windows`: windowed layers are kept as whole ones. `prefix_caching`: whether prefixes are kept.
     `draft_tokens` of speculation and `draft` layers that share the cache. `window_pool_ratio` and `state_pool_ratio`:
     SGLang's `swa_full_tokens_ratio` and `mamba_full_memory_ratio`. `unified`: llama.cpp's slots share one stream.
-    `recurrent_element_bytes`: of the recurrent part of states, where the server says its type.
+    `recurrent_element_bytes`: of the recurrent part of states, where the server says its type. `state_mode`: vLLM's
+    `mamba_cache_mode` (none, align, all).
     """
 
     batched_tokens: int = 0
@@ -41,6 +42,7 @@ class CacheSettings:
     state_pool_ratio: float | None = None
     unified: bool = False
     recurrent_element_bytes: int | None = None
+    state_mode: str | None = None
 
 
 def kv_allocation(
@@ -118,6 +120,8 @@ def _without_window(cache: LayerCache) -> LayerCache:
 def state_blocks(policy: MemoryPolicy, settings: CacheSettings) -> int:
     """Blocks that one sequence takes of a group of states: 1 + k, or 2 + k where prefixes are kept (k draft tokens)."""
     kept = policy.states_keep_prefixes if settings.prefix_caching is None else settings.prefix_caching
+    if settings.state_mode is not None:
+        kept = settings.state_mode != "none"
     return (policy.state_blocks_with_prefixes if kept else 1) + settings.draft_tokens
 
 
@@ -154,7 +158,10 @@ def _blocks(pool: BlockPool, policy: MemoryPolicy, settings: CacheSettings) -> K
     for group in pool.groups:
         size = unit * group.groups
         if group.kind is CacheKind.STATE:
-            fixed += size * state_blocks(policy, settings)
+            if settings.state_mode == "all" and pool.printed_block_tokens:
+                kinds.append((size, float(pool.printed_block_tokens), inf, 0.0))  # a state for each block of tokens
+            else:
+                fixed += size * state_blocks(policy, settings)
             continue
         if group.kind is CacheKind.RING:
             fixed += size

@@ -354,6 +354,7 @@ def cache_settings(plan: MemoryPlan) -> CacheSettings:
         state_pool_ratio=asked.mamba_full_memory_ratio,
         unified=bool(asked.kv_unified),
         recurrent_element_bytes=STATE_TYPES.get(asked.mamba_ssm_cache_dtype or ""),
+        state_mode=asked.mamba_cache_mode,
     )
 
 

@@ -112,6 +112,17 @@ def test_states_take_two_blocks_by_default_from_0_26() -> None:
     assert kept[1] == 2 * kept[0] > 0
 
 
+def test_states_are_kept_as_the_mode_says() -> None:
+    # 3 groups of states beside one of attention: 1 block each, 2, or one for each of the 63 blocks of 131,072 tokens
+    none, align, every = (
+        rank_memory(started("qwen3.6-35b-a3b-nvfp4", "vllm-0.24", batched=8192, mamba_cache_mode=mode)).allocation
+        for mode in ("none", "align", "all")
+    )
+    unit = none.unit_bytes
+    blocks = [kept.sequence_bytes(131_072) / unit for kept in (none, align, every)]
+    assert blocks == [63 + 3, 63 + 6, 63 + 3 * 63]
+
+
 def test_settings_of_a_plan_reach_the_cache() -> None:
     asked = started("qwen3.6-35b-a3b-nvfp4", "vllm-0.24", batched=512, draft=3, enable_prefix_caching=True)
     assert cache_settings(asked).batched_tokens == 512
