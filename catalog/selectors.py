@@ -4,13 +4,15 @@ import datetime
 
 from django.db.models import Q
 
-from catalog.models import EngineProfile, Gpu, LanguageModel
+from catalog.models import ApiPrice, EngineProfile, Gpu, LanguageModel
+from catalog.models.pricing import STANDARD
 from catalog.revisions import Revision, current_revision
 from catalog.spelling import Named
 
 __all__ = [
     "UNDISPUTED",
     "Revision",
+    "channels_on",
     "current_revision",
     "engine_names",
     "in_force_on",
@@ -21,6 +23,15 @@ __all__ = [
 
 # Prices of which no public list states another amount.
 UNDISPUTED = Q(disputes=[])
+
+
+def channels_on(day: datetime.date) -> dict[str, list[str]]:
+    """Channels with prices in force on a day by the slug of the prices, the standard one first."""
+    rows = ApiPrice.objects.filter(in_force_on(day), voided_at__isnull=True)
+    found: dict[str, list[str]] = {}
+    for slug, channel in rows.order_by("slug", "channel").values_list("slug", "channel").distinct():
+        found.setdefault(slug, []).append(channel)
+    return {slug: sorted(channels, key=lambda name: (name != STANDARD, name)) for slug, channels in found.items()}
 
 
 def engine_names() -> dict[str, str]:

@@ -4,6 +4,7 @@ import datetime
 from typing import ClassVar, Literal
 
 from django.db.models import Q
+from django.utils import timezone
 from pydantic import Field
 
 from catalog.api.filters import CatalogQuery
@@ -59,6 +60,37 @@ class ApiPriceQuery(CatalogQuery):
             condition &= Q(meter=self.meter)
         if self.disputed is not None:
             condition &= ~UNDISPUTED if self.disputed else UNDISPUTED
+        return condition
+
+
+class ApiModelQuery(CatalogQuery):
+    """Filters of sellers' models: by seller, life and window."""
+
+    search_fields: ClassVar[tuple[str, ...]] = ("slug", "name", "model", "comments")
+    ordering: Literal[
+        "slug", "-slug", "name", "-name", "context_window_tokens", "-context_window_tokens", "retired_on",
+        "-retired_on",
+    ] = Field(default="slug", description="Field to sort by; a leading - turns the order round.")  # fmt: skip
+    provider: str | None = Field(default=None, max_length=100, description="Seller.")
+    deprecated: bool | None = Field(default=None, description="Whether its seller advises against it.")
+    retired: bool | None = Field(default=None, description="Whether no request is taken today any more.")
+    retires_until: datetime.date | None = Field(default=None, description="Retired on this day or before.")
+    min_context_tokens: int | None = Field(default=None, ge=1, description="A window of at least so many tokens.")
+
+    def conditions(self) -> Q:
+        """As one condition."""
+        condition = Q()
+        if self.provider is not None:
+            condition &= Q(provider__slug=self.provider)
+        if self.deprecated is not None:
+            condition &= Q(deprecated=self.deprecated)
+        if self.retired is not None:
+            gone = Q(retired_on__isnull=False, retired_on__lte=timezone.now().date())
+            condition &= gone if self.retired else ~gone
+        if self.retires_until is not None:
+            condition &= Q(retired_on__lte=self.retires_until)
+        if self.min_context_tokens is not None:
+            condition &= Q(context_window_tokens__gte=self.min_context_tokens)
         return condition
 
 

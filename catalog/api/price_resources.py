@@ -11,8 +11,9 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from catalog.api.price_queries import ApiPriceQuery, CachePolicyQuery, GpuOfferQuery, ProviderQuery
+from catalog.api.price_queries import ApiModelQuery, ApiPriceQuery, CachePolicyQuery, GpuOfferQuery, ProviderQuery
 from catalog.api.price_serializers import (
+    ApiModelSerializer,
     ApiPriceSerializer,
     CachePolicySerializer,
     GpuOfferSerializer,
@@ -23,9 +24,9 @@ from catalog.api.problems import NotFound
 from catalog.api.query import refuse_parameters
 from catalog.api.resources import documented
 from catalog.api.views import CatalogViewSet
-from catalog.models import ApiPrice, CachePolicy, GpuOffer, Provider
+from catalog.models import ApiModel, ApiPrice, CachePolicy, GpuOffer, Provider
 from catalog.price_facts import price_names
-from catalog.selectors import in_force_on
+from catalog.selectors import channels_on, in_force_on
 
 # No tier and no known start come first; left to themselves, PostgreSQL puts them last and SQLite first.
 _EARLIEST_FIRST = (
@@ -48,6 +49,25 @@ class ProviderViewSet(CatalogViewSet):
     queryset = Provider.objects.all()
     serializer_class = ProviderSerializer
     query_model = ProviderQuery
+
+
+@documented(
+    "api-models", one="seller's model", many="sellers' models", query=ApiModelQuery, shown=ApiModelSerializer,
+    writes=(),
+)  # fmt: skip
+class ApiModelViewSet(CatalogViewSet):
+    """Models that sellers offer, with their names, windows and life."""
+
+    http_method_names = ["get", "head", "options"]
+    queryset = ApiModel.objects.select_related("provider")
+    serializer_class = ApiModelSerializer
+    query_model = ApiModelQuery
+    facts_kind = "price"
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """With the channels of every model, read once."""
+        context: dict[str, Any] = {**super().get_serializer_context()}
+        return context | {"channels": channels_on(timezone.now().date())}
 
 
 @documented(

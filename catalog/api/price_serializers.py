@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from catalog.api.serializers import PROVENANCE, RowSerializer
-from catalog.models import ApiPrice, CachePolicy, Gpu, GpuOffer, PriceList, Provider
+from catalog.models import ApiModel, ApiPrice, CachePolicy, Gpu, GpuOffer, PriceList, Provider
 
 
 def _plain(amount: Any) -> str:
@@ -86,6 +86,30 @@ class ApiPriceSerializer(RowSerializer):
             "change_reason",
         )  # fmt: skip
         read_only_fields = ("id", "slug", "voided_at", "void_reason", "edited_by_person", "edits", "updated_at")
+
+
+class ApiModelSerializer(RowSerializer):
+    """A seller's model: the names it answers to, its window and its life."""
+
+    provider: "serializers.SlugRelatedField[Provider]" = serializers.SlugRelatedField(
+        slug_field="slug", read_only=True, help_text="Slug of the seller."
+    )
+    channels = serializers.SerializerMethodField(
+        help_text="Channels with prices in force today, the standard one first; empty where it has no price."
+    )
+
+    class Meta:
+        model = ApiModel
+        fields = (
+            "slug", "name", "provider", "model", "match", "channels", "context_window_tokens", "max_input_tokens",
+            "deprecated", "deprecated_on", "retired_on", "comments", "source", "source_date", *PROVENANCE,
+        )  # fmt: skip
+        read_only_fields = fields
+
+    def get_channels(self, row: ApiModel) -> list[str]:
+        """From the view, which reads them once for all rows."""
+        found: list[str] = self.context["channels"].get(row.slug, [])
+        return found
 
 
 class CachePolicySerializer(RowSerializer):

@@ -11,6 +11,7 @@ router.register("engine-profiles", resources.EngineProfileViewSet, basename="eng
 router.register("presets", resources.PresetViewSet, basename="preset")
 router.register("providers", price_resources.ProviderViewSet, basename="provider")
 router.register("api-prices", price_resources.ApiPriceViewSet, basename="api-price")
+router.register("api-models", price_resources.ApiModelViewSet, basename="api-model")
 router.register("cache-policies", price_resources.CachePolicyViewSet, basename="cache-policy")
 router.register("gpu-offers", price_resources.GpuOfferViewSet, basename="gpu-offer")
 

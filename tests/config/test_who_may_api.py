@@ -55,7 +55,17 @@ WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
     "engine-profiles-calibrate": CATALOG,
     **{
         f"{kind}-{part}": CATALOG
-        for kind in ("gpu", "model", "engine-profile", "preset", "provider", "api-price", "cache-policy", "gpu-offer")
+        for kind in (
+            "gpu",
+            "model",
+            "engine-profile",
+            "preset",
+            "provider",
+            "api-price",
+            "api-model",
+            "cache-policy",
+            "gpu-offer",
+        )
         for part in ("list", "detail")
     },
     "api-price-history": CATALOG,
@@ -122,6 +132,7 @@ def address_of(name: str, world: dict[str, Any]) -> str:
         "provider-detail": "catalog.provider",
         "api-price-detail": "catalog.apiprice",
         "api-price-history": "catalog.apiprice",
+        "api-model-detail": "catalog.apimodel",
         "cache-policy-detail": "catalog.cachepolicy",
         "gpu-offer-detail": "catalog.gpuoffer",
     }
