@@ -30,7 +30,11 @@ def verdict(answer: Answer) -> list[str]:
         for one in answer["changes"]
     ]  # fmt: skip
     names = ["one change", "answer", "safe–likely", "each token", "per Mtok output", "per month"]
-    return ["\n".join(line for line in head if line), table(names, rows, right=(2, 3, 4, 5)) if rows else ""]
+    return [
+        "\n".join(line for line in head if line),
+        table(names, rows, right=(2, 3, 4, 5)) if rows else "",
+        answer["launch"]["command"] or "",
+    ]
 
 
 def _within(one: Answer) -> str:

@@ -218,8 +218,15 @@ def _change(question: Question, one: ChangePart) -> dict[str, Any]:
     return {"part": one, "tone": tone, "sign": sign, "query": question.changed(**values).query}
 
 
+def _plainly(value: Any) -> Any:
+    """Numbers as people write them: 8000 and not 8000.0."""
+    if isinstance(value, dict):
+        return {name: _plainly(part) for name, part in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _curl(request: HttpRequest, body: dict[str, Any]) -> str:
     address = request.build_absolute_uri(reverse("verdict"))
-    text = json.dumps(body, ensure_ascii=False).replace("'", "'\\''")
+    text = json.dumps(_plainly(body), ensure_ascii=False).replace("'", "'\\''")
     headers = "-H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json'"
     return f"curl -s '{address}' \\\n  {headers} \\\n  -d '{text}'"

@@ -16,7 +16,7 @@ from typing import Any
 from config.supervisor.children import ChildSpec, Supervisor, die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_WITHIN_S = 60.0
+SAY_AFTER_S = 5.0
 _LOOK_EVERY_S = 0.1
 OPEN_FILES = 8192
 # HTTP/1 alone, whose headers have a deadline (ms), and many connections, most of which may say nothing; as in the
@@ -53,17 +53,10 @@ def main() -> int:
     demo = json.loads(prepared.stdout.splitlines()[-1])
     supervisor.start()
     base = f"http://{host}:{port}"
-    deadline_s = time.monotonic() + READY_WITHIN_S
-    ready = False
-
-    def ready_or_late() -> bool:
-        nonlocal ready
-        ready = is_ready(base)
-        return ready or time.monotonic() > deadline_s
-
-    alive = supervisor.watch(until=ready_or_late)
+    waiting = Waiting(base)
+    alive = supervisor.watch(until=waiting.is_over)
     if alive and not supervisor.stops_asked:
-        say(f"ready after {time.monotonic() - began_s:.1f} s" if ready else f"not ready yet: see {base}/statusz")
+        say(f"ready after {time.monotonic() - began_s:.1f} s")
         sys.stdout.write(banner(base, demo))
         sys.stdout.flush()
         alive = supervisor.watch()
@@ -78,9 +71,9 @@ def prepare(environment: Mapping[str, str], *, stop_asked: Callable[[], bool]) -
 
     A stop ends the process; the next start does what is left.
     """
-    say("preparing: migrations, catalog (some seconds the first time), demo user")
+    say("preparing: database, catalog, demo user")
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "prepare_run"],
+        [sys.executable, "manage.py", "prepare_run", "--if-changed"],
         cwd=ROOT,
         env=dict(environment),
         stdin=subprocess.DEVNULL,
@@ -124,26 +117,48 @@ def allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def is_ready(base: str) -> bool:
-    """Whether database, broker and worker all answer."""
+class Waiting:
+    """Waits until database, broker and worker all answer, and says in between what does not."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self._say_at_s = time.monotonic() + SAY_AFTER_S
+
+    def is_over(self) -> bool:
+        """Whether everything answers."""
+        missing = what_is_missing(self._base)
+        if missing and time.monotonic() > self._say_at_s:
+            self._say_at_s = time.monotonic() + SAY_AFTER_S
+            say(f"waiting for {missing}")
+        return not missing
+
+
+def what_is_missing(base: str) -> str:
+    """What does not answer yet, in words; empty when everything does."""
     try:
-        with urllib.request.urlopen(f"{base}/statusz", timeout=5) as answer:  # noqa: S310  our own http address
-            return bool(answer.status == 200)
+        with urllib.request.urlopen(f"{base}/statusz", timeout=5):  # noqa: S310  our own http address
+            return ""
+    except urllib.error.HTTPError as error:
+        try:
+            checks = json.loads(error.read())["checks"]
+            return ", ".join(name for name, outcome in checks.items() if not outcome.get("ok")) or "the service"
+        except (ValueError, KeyError, AttributeError):
+            return "the service"
     except (urllib.error.URLError, OSError):
-        return False
+        return "the web server"
 
 
 def banner(base: str, demo: Mapping[str, Any]) -> str:
     """What a person needs to go on: addresses, login, a first call."""
     return f"""
-  Aforo is at      {base}
+  Calculator       {base}
   API docs         {base}/api/docs/
   Admin            {base}/admin/
   Login            {demo["username"]} / {demo["password"]}
   API token        {demo["token"]}
   Worker health    {base}/statusz
 
-  A first answer:
+  A first answer is on the first page; the same by the API:
 
     curl -s '{base}/api/v1/estimates/memory-fit/' -H 'Authorization: Bearer {demo["token"]}' \\
       -H 'Content-Type: application/json' -d '{{"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "engine": "vllm",

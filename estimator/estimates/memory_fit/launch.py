@@ -55,9 +55,16 @@ def _sglang(server: Server) -> list[str]:
         f"--max-running-requests {server.engine_sequences}",
     ]
     if degrees.tp * degrees.dp > 1:
-        flags.append(f"--tp {degrees.tp * degrees.dp}")
-    if degrees.dp > 1:
-        flags += ["--enable-dp-attention", f"--dp {degrees.dp}"]
+        flags.append(f"--tp-size {degrees.tp * degrees.dp}")
+    if degrees.pp > 1:
+        flags.append(f"--pp-size {degrees.pp}")
+    if degrees.ep > 1:
+        flags.append(f"--ep-size {degrees.ep}")
+    if degrees.dp > 1 and server.plan.engine.slug == "sglang-0.5":
+        flags += ["--enable-dp-attention", f"--dp-size {degrees.dp}"]
+    elif degrees.dp > 1:
+        # From 0.5.23 --dp-size counts copies of the model; attention has a flag of its own.
+        flags.append(f"--attn-dp-size {degrees.dp}")
     if server.plan.precision.kv_cache == "fp8":
         flags.append("--kv-cache-dtype fp8_e4m3")
     return flags

@@ -19,6 +19,7 @@ from estimator.estimates.memory_fit.answer import ledger_part
 from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memory
 from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.memory_fit.launch import Server, launch_hint
+from estimator.estimates.memory_fit.launch_command import launch_command
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_warnings
 from estimator.estimates.throughput.answer import (
     band_part,
@@ -40,6 +41,7 @@ from estimator.estimates.verdict.parts import (
     ChangePart,
     ConcurrencyWithin,
     CurvePoint,
+    LaunchPart,
     VerdictAnswer,
     VerdictMemory,
     VerdictWords,
@@ -93,6 +95,7 @@ def answer_verdict(body: VerdictRequest, asked: Asked) -> VerdictAnswer:
         curve=_curve(judged),
         cost=None if judged.bill is None else hosted_bill(judged.bill.cost, judged.bill.speed),
         changes=[_change(one) for one in found],
+        launch=_launch(memory, asked),
         launch_hint=_launch_hint(memory),
     )
 
@@ -235,19 +238,35 @@ def _change(one: Change) -> ChangePart:
     )
 
 
+def _server(estimate: MemoryEstimate) -> Server:
+    fit = estimate.fit
+    return Server(
+        plan=estimate.plan,
+        memory=estimate.memory,
+        context_tokens=fit.context_tokens,
+        sequences=fit.sequences,
+        engine_sequences=fit.engine_sequences_limit,
+    )
+
+
 def _launch_hint(estimate: MemoryEstimate) -> list[str]:
     """Flags of a server that holds the load; none where it does not fit."""
-    fit = estimate.fit
-    if not fit.feasible:
-        return []
-    return launch_hint(
-        Server(
-            plan=estimate.plan,
-            memory=estimate.memory,
-            context_tokens=fit.context_tokens,
-            sequences=fit.sequences,
-            engine_sequences=fit.engine_sequences_limit,
-        )
+    return launch_hint(_server(estimate)) if estimate.fit.feasible else []
+
+
+def _launch(estimate: MemoryEstimate, asked: Asked) -> LaunchPart:
+    """The command of a server that holds the load, checked against the arguments of the engine's version."""
+    if not estimate.fit.feasible:
+        return LaunchPart(command=None, reason=_("The load does not fit."), version=None, source=None)
+    slug = estimate.plan.model.slug
+    source = None if slug is None else str(asked.facts.row("model", slug).get("source") or "")
+    found = launch_command(_server(estimate), source)
+    read = found.arguments
+    return LaunchPart(
+        command=found.command,
+        reason=found.reason,
+        version=None if read is None else read.version,
+        source=None if read is None else read.source,
     )
 
 

@@ -82,6 +82,18 @@ class ChangePart(ResponsePart):
     cost_per_month: Amount | None = Field(description="Bill of a month of 730 h.")
 
 
+class LaunchPart(ResponsePart):
+    """The command that starts the engine for this plan."""
+
+    command: str | None = Field(
+        description="Shell command, a line per flag; $MODEL or $GGUF stand for files that are not known. Null with a "
+        "reason where the load does not fit or flags alone cannot start the plan."
+    )
+    reason: str | None = Field(description="Why there is no command.")
+    version: str | None = Field(description="Version of the engine whose arguments were read; null when none was.")
+    source: str | None = Field(description="Where its arguments were read.")
+
+
 class VerdictAnswer(PlanAnswer):
     """One verdict on a plan, its parts, and what would change it."""
 
@@ -99,6 +111,7 @@ class VerdictAnswer(PlanAnswer):
     curve: list[CurvePoint] = Field(description="The speed from one user to what memory holds; empty in open loop.")
     cost: SelfHostedBill | None = Field(description="What the tokens cost; null without a price of the GPU.")
     changes: list[ChangePart] = Field(description="The same question with one thing changed; empty when not asked for.")
+    launch: LaunchPart
     launch_hint: list[str] = Field(
         description="Flags of the engine for this plan; empty where it has none or nothing fits."
     )

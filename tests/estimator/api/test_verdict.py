@@ -5,6 +5,8 @@ import random
 import orjson
 import pytest
 
+from estimator.figures import written
+
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
 
 ASKED = {
@@ -127,7 +129,7 @@ def test_an_open_loop_has_rates_in_place_of_users(ask):
     assert rates == speed["expected"]["max_requests_per_s_within_slo"]
     assert rates["low"] < 2 < rates["mid"]
     assert answer["verdict"]["state"] == "likely"
-    assert "only 1.6 are safe" in answer["verdict"]["sentence"]
+    assert f"only {written.two_digits(rates['low'])} are safe" in answer["verdict"]["sentence"]
     grows = ask(model="llama-3.1-8b-instruct", gpu="l40s", workload=load | {"requests_per_s": 500}, changes=False)
     assert grows["verdict"]["state"] == "too_slow"
     assert "queue grows" in grows["verdict"]["sentence"]
