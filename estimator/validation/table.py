@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from estimator.engine.forward_pass.kernels import kernel_family
 from estimator.validation import shipped
 from estimator.validation.accuracy import Accuracy, by_group, metric_label
+from estimator.validation.choice import choice_table
 from estimator.validation.components import Component, components
 from estimator.validation.coverage import Coverage, coverage
 from estimator.validation.fitted import REFERENCE_FITTED, Fitted, fitted_constants
@@ -72,7 +73,7 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         started=summary_by_version(),
         started_apart=tuple(figure for figure in compared() if figure.is_apart),
         sections=tuple(_sections(core, predictions)),
-        components=components(),
+        components=(*components(), choice_table(predictions)),
         sources=tuple(s for s in read_sources() if s.key in {row.source for row in rows}),
     )
 
