@@ -60,6 +60,12 @@ class ReportVersion(models.Model):
         indexes = [
             models.Index(fields=["state", "created_at"], name="version_active", condition=~Q(state=State.COMPLETE)),
             models.Index(fields=["owner", "due_after_rows", "id"], name="version_turn", condition=Q(state__in=ACTIVE)),
+            # Few at any time, and looked for by every worker.
+            models.Index(
+                fields=["total_rows", "id"],
+                name="version_last_step",
+                condition=Q(state=State.RUNNING, remaining_rows=0),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ Every step is a guarded UPDATE, so that the database decides who has what. Zero 
 has it, or that a person cancelled it.
 """
 
+from itertools import islice
 from typing import Any
 
 from django.db import transaction
@@ -17,6 +18,9 @@ from reports.storage import StoredFile
 from reports.work import estimators, turns
 from reports.work.leases import Claim, Lease, QueuedLease
 
+# More than workers claim at the same moment.
+_LOOKED_AT = 32
+
 
 class ChunkLease(QueuedLease[ReportChunk]):
     """Chunks of versions that are queued or running."""
@@ -25,15 +29,26 @@ class ChunkLease(QueuedLease[ReportChunk]):
 
     def wanted(self) -> QuerySet[ReportChunk]:
         """All of them, in the order of turns; it sorts them, `claim` does not."""
-        ready = turns.with_chunks(self.free())
+        ready = ReportVersion.objects.filter(turns.workable())
         chunks = self._chunks().filter(version__in=ready).annotate(turn=turns.last_turn("version__owner"))
         return chunks.order_by("turn", "version__due_after_rows", "version_id", "index")
 
     def claim(self) -> Claim | None:
-        """Take the next chunk of the version whose turn it is; only if all of those are just being claimed, another."""
-        best = turns.best_versions(self.free())[:1]
+        """Take the next chunk of the version whose turn it is; only if all of those are just being claimed, another.
+
+        `wanted` reads and sorts the whole queue. It has the last word alone: where more workers claim at once than
+        versions are looked at, and where an older release ordered without turns.
+        """
+        best = turns.best_versions(self.free()).values("best")[:1]
         in_turn = self._chunks().filter(version=Subquery(best)).order_by("index")
-        return self.claim_of(in_turn) or self.claim_of(self.wanted())
+        return self.claim_of(in_turn) or self._claim_beside_others() or self.claim_of(self.wanted())
+
+    def _claim_beside_others(self) -> Claim | None:
+        """Of the versions that follow in turn; each is looked at by its index alone, however long the queue is."""
+        for version in islice(turns.versions_in_turn(self.free(), _LOOKED_AT), _LOOKED_AT):
+            if claim := self.claim_of(self._chunks().filter(version=version).order_by("index")):
+                return claim
+        return None
 
     def waiting(self, most: int) -> int:
         """How many there are, up to `most`; unlike `wanted` it sorts nothing."""

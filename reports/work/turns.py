@@ -6,6 +6,7 @@ its own. A small version thus overtakes a large one. A large one ages: once as m
 nothing that is ordered later goes before it.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.db import transaction
@@ -28,11 +29,21 @@ def with_chunks(free: Q) -> QuerySet[ReportVersion]:
     return ReportVersion.objects.filter(workable(), Exists(ReportChunk.objects.filter(free, version=OuterRef("pk"))))
 
 
-def best_versions(free: Q) -> QuerySet[OwnerTurn, Any]:
-    """In the order of their owners' turns, the version of each owner to claim from."""
+def best_versions(free: Q) -> QuerySet[Any, Any]:
+    """Owners with work in the order of their turns; `best` is the version of each to claim from."""
     due = with_chunks(free).filter(owner=OuterRef("owner")).order_by("due_after_rows", "pk")
     owners = OwnerTurn.objects.annotate(best=Subquery(due.values("pk")[:1]))
-    return owners.filter(best__isnull=False).order_by("last_turn", "owner").values("best")
+    return owners.filter(best__isnull=False).order_by("last_turn", "owner")
+
+
+def versions_in_turn(free: Q, most: int) -> Iterator[int]:
+    """The version of each owner to claim from, in the order of turns; then what else is due of each, up to `most`."""
+    owners = list(best_versions(free).values_list("owner", "best")[:most])
+    for _owner, best in owners:
+        yield best
+    for owner, _best in owners:
+        due = with_chunks(free).filter(owner=owner).order_by("due_after_rows", "pk")
+        yield from due.values_list("pk", flat=True)[1:most]
 
 
 def last_turn(owner: str) -> Coalesce:
