@@ -9,10 +9,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+
+from rapidfuzz import fuzz, process
 
 MAX_NEAR = 5
 _LONGEST = 100
+# Percent of the letters that two names have in common, in order.
+_LEAST_ALIKE = 50
 _SEPARATORS = re.compile(r"[\s_\-:,;()+]+")
 _WITHIN_NAME = re.compile(r"(?<=[a-z])-(?=\d)")
 
@@ -95,7 +98,8 @@ def near_matches(given: str, known: Iterable[str]) -> tuple[str, ...]:
         return ()
     by_key = {name.lower(): name for name in sorted(known)}
     starts = [name for low, name in by_key.items() if low.startswith(wanted)]
-    close = [by_key[low] for low in get_close_matches(wanted, by_key, n=MAX_NEAR, cutoff=0.5)]
+    alike = process.extract(wanted, list(by_key), scorer=fuzz.ratio, limit=MAX_NEAR, score_cutoff=_LEAST_ALIKE)
+    close = [by_key[low] for low, _score, _place in alike]
     holds = [name for low, name in by_key.items() if len(wanted) >= 3 and wanted in low]
     found = list(dict.fromkeys([*starts, *close, *holds]))
     # Of a model or a board, the number says which generation it is: others come after those of the same.

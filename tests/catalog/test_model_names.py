@@ -37,8 +37,8 @@ def test_a_bill_takes_a_name_as_the_provider_returns_it_and_says_the_model_s_lif
         assert bill(name)["api"]["price"] == slug, name
     assert "retired on 2026-07-24" in " ".join(bill("deepseek-deepseek-chat")["warnings"])
     long = bill("openai-gpt-4o", input_tokens=10_000_000)
-    assert "10,000,000 tokens and the window of gpt-4o is 128,000" in " ".join(long["warnings"])
-    assert not [word for word in bill("openai-gpt-4o")["warnings"] if "window" in word]
+    assert "10,000,000 tokens and gpt-4o takes 128,000 at most" in " ".join(long["warnings"])
+    assert not [word for word in bill("openai-gpt-4o")["warnings"] if "at most" in word]
     assert ApiModel.objects.filter(deprecated=True).count() > 60
     assert not plan_api_models(read_package()).writes
 
