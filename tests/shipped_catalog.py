@@ -16,7 +16,7 @@ def load_shipped_catalog(*, with_genai_prices: bool = True) -> None:
         cursor.execute("PRAGMA database_list")
         if kind not in {name for _number, name, _file in cursor.fetchall()}:
             # It stays: nothing is detached inside a transaction.
-            cursor.execute(f'ATTACH DATABASE %s AS "{kind}"', [f"file:{templates.sqlite_file(kind)}?mode=ro"])
+            cursor.execute(f'ATTACH DATABASE %s AS "{kind}"', [f"file:{templates.sqlite_rows(kind)}?mode=ro"])
         tables = f"SELECT name FROM \"{kind}\".sqlite_master WHERE type = 'table' AND name LIKE %s ESCAPE '!'"
         cursor.execute(tables, ["catalog!_%"])
         for (table,) in sorted(cursor.fetchall()):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -65,6 +65,23 @@ def sqlite_file(kind: Kind) -> Path:
             made.replace(path)
 
     _once(kind, path.exists, make)
+    return path
+
+
+def sqlite_rows(kind: Kind) -> Path:
+    """The same without triggers, to be attached: `DROP TRIGGER IF EXISTS` looks into attached databases too."""
+    whole = sqlite_file(kind)
+    path = whole.with_name(f"{whole.stem}-rows.sqlite3")
+
+    def make() -> None:
+        made = path.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(whole, made)
+        with closing(sqlite3.connect(made)) as copy:
+            for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                copy.execute(f'DROP TRIGGER "{name}"')
+        made.replace(path)
+
+    _once(f"{kind}-rows", path.exists, make)
     return path
 
 

@@ -163,7 +163,7 @@ def _holds(model: type[BaseModel], value: dict[str, Any]) -> bool:
 
 
 def _is_collection(annotation: Any) -> bool:
-    return any(get_origin(one) in (list, dict) for one in (annotation, *get_args(annotation)))
+    return any(get_origin(one) in (list, tuple, dict) for one in (annotation, *get_args(annotation)))
 
 
 def _values(info: FieldInfo, old: Any, facts: Any) -> list[Any]:

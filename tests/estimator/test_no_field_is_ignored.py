@@ -239,6 +239,10 @@ NO_DIFFERENCE = {
     ("cache with marks", "api.price.tiers"): "no prompt reaches the tier",
     ("order", "slo.band_side"): "both sides are within these targets",
     ("order of figures", "sweep.models.0.context_window_tokens"): "a limit, which refuses what is beyond it",
+    **{
+        (cost, "self_hosted.memory.cudagraph_capture_sizes"): "the load fits beside all graphs and beside one"
+        for cost in ("cost of closed_loop", "cost of static_batch", "cost of single_stream", "cost by ratio")
+    },
     ("memory of a shape", "gpu.peak_flops_per_s"): "a GPU cannot be given without it",
     ("memory of a shape", "gpu.memory_bandwidth_bytes_per_s"): "a GPU cannot be given without it",
 }
