@@ -70,12 +70,8 @@ class _Replica:
 
     prepared: PreparedKey
     counts: ActiveParameters
+    touched_parameters: float
     floor: Floor
-
-    @property
-    def touched_parameters(self) -> float:
-        """The parameters that products touch; all active ones for `ideal`."""
-        return self.counts.active if self.prepared.ideal is not None else self.counts.active_matrix
 
 
 _KEPT = Recent(256)
@@ -83,12 +79,14 @@ _KEPT = Recent(256)
 
 def _replica(prepared: PreparedKey) -> _Replica:
     """The replica of a key; those of the keys asked for last are kept."""
-    return _KEPT.of(
-        id(prepared),
-        lambda: _Replica(
-            prepared=prepared, counts=active_parameters(prepared.key.architecture), floor=_whole(prepared)
-        ),
-    )
+    return _KEPT.of(id(prepared), lambda: _made(prepared))
+
+
+def _made(prepared: PreparedKey) -> _Replica:
+    counts = active_parameters(prepared.key.architecture)
+    # Products touch what is not only looked up; all active parameters for `ideal`, as the source documents count.
+    touched = counts.active if prepared.ideal is not None else counts.active_matrix
+    return _Replica(prepared=prepared, counts=counts, touched_parameters=touched, floor=_whole(prepared))
 
 
 def _attention_flops(architecture: Architecture, context_tokens: float, *, absorbed: bool) -> float:

@@ -86,7 +86,7 @@ class Throughput:
         limit = self.prepared.cache.engine_sequences
         return "engine" if (self.figures.max_sequences or 0.0) >= limit else "cache"
 
-    @property
+    @cached_property
     def context_tokens(self) -> float:
         """Cache length at which decode is evaluated, tokens."""
         return _decode_context(self.workload)
