@@ -25,8 +25,9 @@ from estimator.estimates.sizing.compute import Candidate, size
 from estimator.estimates.sizing.question import Demand
 from estimator.estimates.sweep.compute import load, snapshot_of
 from estimator.estimates.throughput.compute import estimate_throughput
-from estimator.estimates.throughput.figures import METRICS
+from estimator.estimates.throughput.figures import METRICS, figures_at
 from estimator.estimates.throughput.replica import replica_speed
+from estimator.estimates.throughput.setting import rows_of, setting_of
 from estimator.question.plan import Memory, Parallelism, PlanRequest, Precision
 from estimator.question.workload import Speculative, Targets, Workload
 from estimator.resolvers.issues import ResolutionError
@@ -141,12 +142,29 @@ def check(plan):
     assert speed.serves is estimate_memory(one).fit.feasible
     assert speed.feasible is fit.feasible
     assert replica_speed(plan).feasible is fit.feasible
-    for row in (figures, *speed.rows):
+    rows = row_figures(plan)
+    for row in (figures, *rows):
         assert row.full_length_sequences == fit.max_sequences
         check_row(row, plan, speed)
+    for row, said in zip(rows, speed.rows, strict=True):
+        assert (row.concurrency, row.effective_concurrency, row.saturated) == (
+            said["batch_size"], said["effective_concurrency"], said["saturated"],
+        )  # fmt: skip
+        for name in METRICS:
+            band = said[name] or dict.fromkeys(("low", "mid", "high"))
+            assert (row.expected[name].mid, row.ceiling[name]) == (band["mid"], said[f"ceiling_{name}"])
     if speed.serves and plan.engine.kind != "llama_cpp" and plan.engine.slug != "vllm-unsloth":
         check_clamp(plan, speed)
     return speed.serves, figures.saturated
+
+
+def row_figures(plan):
+    """All figures of the batch sizes of a plan, of which the rows of the answer show a part."""
+    sizes = [float(size) for size in plan.workload.batch_sizes or ()]
+    if not sizes:
+        return []
+    columns = setting_of(plan).sweep.evaluate(rows_of(plan.workload, np.array(sizes)))
+    return [figures_at(columns, place, size) for place, size in enumerate(sizes)]
 
 
 def check_row(row, plan, speed):
