@@ -19,6 +19,11 @@ _CONSTANTS: dict[str, Any] = {
     "llama_cpp": LlamaCppConstants,
 }
 
+# Constants of releases up to 0.2, which stored profiles still hold: launch settings and traffic took their place.
+_RETIRED = frozenset(
+    {"prefill_floor_s_per_layer", "ttft0_s", "burst_weight_w", "burst_per_sequence_s", "first_token_steps"}
+)
+
 
 class ConstantsError(ValueError):
     """Constants the engine would refuse; `field` is memory_policy, speed_constants or kind."""
@@ -56,7 +61,8 @@ def engine_profile(facts: Mapping[str, Any], version: Version | None = None) -> 
     if kind not in _CONSTANTS:
         raise ConstantsError("kind", f"{kind!r} is none of {', '.join(_CONSTANTS)}")
     memory = _build("memory_policy", MemoryPolicy, at_version(facts["memory_policy"], version))
-    speed = _build("speed_constants", _CONSTANTS[kind], at_version(facts["speed_constants"], version))
+    stored = at_version(facts["speed_constants"], version)
+    speed = _build("speed_constants", _CONSTANTS[kind], {n: v for n, v in stored.items() if n not in _RETIRED})
     try:
         return EngineProfile(
             slug=facts["slug"],

@@ -34,6 +34,8 @@ _CACHE = ROOT / "var" / "test-databases"
 # Whatever decides what the tables and rows are.
 _SOURCES = (
     "catalog/**/*.*",
+    "estimator/constants/**/*.*",
+    "estimator/engine/specs.py",
     "estimator/engine/model/**/*.py",
     "estimator/engine/formats/**/*.py",
     "estimator/engine/reading/**/*.*",

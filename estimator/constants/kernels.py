@@ -148,7 +148,6 @@ class OperatorConstants:
     latent_attention_kernels: float
     state_kernels: float
     feed_forward_kernels: float
-    prefill_steal_floor_s_per_layer: float
     judged: frozenset[str] = _NONE
 
 

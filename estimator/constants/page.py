@@ -20,6 +20,7 @@ _TITLES = {
     "factors.csv": "What whole engines want beside the kernel tables",
     "operators.csv": "Operators",
     "profiles.csv": "Engine profiles; a constant without a profile is what a serving engine has that does not state it",
+    "launch.csv": "Launches of passes that no graph holds, and what a request waits for",
     "scheduling.csv": "Scheduling",
     "bands.csv": "Error bands",
     "speed_words.csv": "Words for speeds",

@@ -27,6 +27,7 @@ class Reason(IntEnum):
     QUEUE_GROWS = 4
     NO_QUEUE = 5
     NO_SECOND_TOKEN = 6
+    ONE_STEP = 7
 
 
 # Read for every row of every answer: plain attributes, made once.

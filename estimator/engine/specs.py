@@ -95,21 +95,21 @@ class ServingConstants:
     """Calibrated constants of one serving engine and version range; times in seconds.
 
     `kernel_time_scale` multiplies every fixed kernel time, `bandwidth_factor` the bandwidth that weight reads reach,
-    `collective_latency_scale` the latency of tensor-parallel all-reduces. `prefill_floor_s_per_layer` is the host's
-    launch floor of a prefill, `step_s` and `per_sequence_s` the host time of a step, `ttft0_s` the time before and
-    after the first token that is not the GPU's, `burst_weight_w` the share of the requests of a closed loop that arrive
-    together at its start (0.1 where a run sends ten requests for each place, the protocol of the measured rows).
+    `collective_latency_scale` the latency of tensor-parallel all-reduces. `launch_share` is the part of the host's
+    launches of a pass with prompts that the engine's compiled code leaves (`constants.launching`), `step_s` and
+    `per_sequence_s` the host time of a step, `stream_token_s` of each token sent, divided by the stream interval.
+
+    `server_in_s` is the time from the HTTP server to the scheduler, `prompt_token_s` of it for each prompt token,
+    `server_out_s` from the last step to the client, `chunk_s` for each stream that is sent beside it.
+    `planned_ahead_steps`: so many steps a request waits more where the next step is planned while one runs.
 
     `kv_reserved_share_of_output` is the part of a sequence's output that its place in the cache must hold: 0.5 where
     an engine lets sequences grow and evicts (the mean of those running), 1 where a sequence is admitted only if all of
     it fits (TensorRT-LLM's default scheduler, GUARANTEED_NO_EVICT). How much memory the cache gets, and how many
     sequences and tokens a pass may have, is the memory policy's.
 
-    `burst_per_sequence_s`: each other sequence of a closed loop delays a first token by this much besides its prefill
-    (requests arrive together, the host admits them one by one). `first_token_steps`: in a closed loop, where a request
-    follows the end of another and the next steps are scheduled already, so many decode steps pass until its first token
-    is handed out, besides its prefill and the rest of the step it meets. `unshared_kv_reads`: 0 where decode attention
-    reads a KV head once for all its query heads, 1 where it reads it once for each (kernels of 2023).
+    `unshared_kv_reads`: 0 where decode attention reads a KV head once for all its query heads, 1 where it reads it once
+    for each (kernels of 2023).
 
     `amd_kernels_of_2024`: AMD GPUs ran the kernels of mid-2024, not today's. `amd_kernel_time_scale` and
     `amd_per_sequence_s` stand in for their namesakes on AMD GPUs where they are above 0.
@@ -125,15 +125,17 @@ class ServingConstants:
     kernel_time_scale: float = unstated("kernel_time_scale")
     bandwidth_factor: float = unstated("bandwidth_factor")
     collective_latency_scale: float = unstated("collective_latency_scale")
-    prefill_floor_s_per_layer: float = unstated("prefill_floor_s_per_layer")
+    launch_share: float = unstated("launch_share")
     step_s: float = unstated("step_s")
     per_sequence_s: float = unstated("per_sequence_s")
-    ttft0_s: float = unstated("ttft0_s")
-    burst_weight_w: float = unstated("burst_weight_w")
+    stream_token_s: float = unstated("stream_token_s")
+    server_in_s: float = unstated("server_in_s")
+    server_out_s: float = unstated("server_out_s")
+    prompt_token_s: float = unstated("prompt_token_s")
+    chunk_s: float = unstated("chunk_s")
+    planned_ahead_steps: float = unstated("planned_ahead_steps")
     fp8_prefill_attention: bool = bool(unstated("fp8_prefill_attention"))
     kv_reserved_share_of_output: float = unstated("kv_reserved_share_of_output")
-    burst_per_sequence_s: float = unstated("burst_per_sequence_s")
-    first_token_steps: float = unstated("first_token_steps")
     unshared_kv_reads: float = unstated("unshared_kv_reads")
     amd_kernels_of_2024: bool = bool(unstated("amd_kernels_of_2024"))
     amd_kernel_time_scale: float = unstated("amd_kernel_time_scale")
@@ -148,17 +150,20 @@ class ServingConstants:
         _check_between("wide_int4_share", self.wide_int4_share, above=0.0, to=1.0)
         _check_between("collective_latency_scale", self.collective_latency_scale, above=0.0, to=10.0)
         for name in (
-            "prefill_floor_s_per_layer",
+            "launch_share",
             "step_s",
             "per_sequence_s",
-            "ttft0_s",
-            "burst_per_sequence_s",
-            "first_token_steps",
             "amd_kernel_time_scale",
             "amd_per_sequence_s",
+            "stream_token_s",
+            "server_in_s",
+            "server_out_s",
+            "prompt_token_s",
+            "chunk_s",
+            "planned_ahead_steps",
         ):
             _check_not_negative(name, getattr(self, name), to=1e15)
-        for name in ("kv_reserved_share_of_output", "unshared_kv_reads", "burst_weight_w"):
+        for name in ("kv_reserved_share_of_output", "unshared_kv_reads"):
             _check_not_negative(name, getattr(self, name), to=1.0)
 
 

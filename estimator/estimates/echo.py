@@ -7,9 +7,10 @@ from typing import Any
 from pydantic import Field
 
 from estimator.engine.explain import Step
+from estimator.engine.serving.settings import in_force
 from estimator.engine.specs import EngineProfile, WorkloadMode
-from estimator.estimates.answers import Answer, common_parts, part_of, shown
-from estimator.question.plan import Memory, Parallelism, Precision
+from estimator.estimates.answers import Answer, ResponsePart, common_parts, part_of, shown
+from estimator.question.plan import Launch, Memory, Parallelism, Precision
 from estimator.question.workload import Lora, Targets, Workload
 from estimator.resolvers.plan import Plan, Resolved, ResolvedGpu, ResolvedModel
 
@@ -62,6 +63,14 @@ class ParallelismEcho(Parallelism):
     gpus: int = Field(description="GPUs of the replica, tp · pp · dp.")
 
 
+class SettingEcho(ResponsePart):
+    """A setting of the server."""
+
+    name: str = Field(description="The engine's own name.")
+    value: bool | float = Field(description="The value that was taken.")
+    stated: bool = Field(description="true: the request states it; false: the default of the version.")
+
+
 PlanInputs: Any = part_of(
     Plan,
     "PlanInputs",
@@ -72,6 +81,11 @@ PlanInputs: Any = part_of(
     parallelism=shown("", kind=ParallelismEcho),
     precision=shown("", kind=Precision),
     memory=shown("Overrides that were asked for, and the share of memory that was taken.", kind=Memory),
+    engine_settings=shown(
+        "Settings of the server that speed depends on, by its engine's own names, stated and by default.",
+        kind=list[SettingEcho],
+    ),
+    launch=shown("tuned: kernels were picked by flags; default: a plain start.", kind=Launch),
     workload=shown("Lengths and load; null where none was given.", kind=Workload | None),
     slo="Targets, with the percentile of the mode; null where none were given.",
     speculative="Speculative decoding; null when off.",
@@ -104,6 +118,8 @@ def _setting_echo(plan: Plan) -> dict[str, Any]:
         "parallelism": ParallelismEcho.model_validate(plan.parallelism, from_attributes=True),
         "precision": Precision.model_construct(**asdict(plan.precision)),
         "memory": memory_echo(plan),
+        "engine_settings": settings_echo(plan),
+        "launch": "tuned" if plan.tuned else "default",
         "speculative": plan.speculative,
         "lora": Lora.model_validate(plan.lora, from_attributes=True) if plan.lora else None,
         "mtp_layers_loaded": plan.mtp_layers_loaded,
@@ -119,6 +135,16 @@ def memory_echo(plan: Plan) -> Memory:
             plan.gpu.spec.memory_bytes, tp=degrees.tp, pp=degrees.pp
         )
     return Memory.model_construct(**asked)
+
+
+def settings_echo(plan: Plan) -> list[SettingEcho]:
+    """Settings of the server that have a value: stated ones and defaults of the version."""
+    if plan.engine.serving is None:
+        return []
+    return [
+        SettingEcho(name=name, value=value, stated=name in plan.engine_settings)
+        for name, (_, value) in in_force(plan.engine, plan.engine_settings).items()
+    ]
 
 
 def targets_echo(slo: Targets | None, mode: WorkloadMode) -> Targets | None:

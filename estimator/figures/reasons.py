@@ -9,5 +9,6 @@ REASONS = {
     ),
     "queue_grows": "Requests arrive faster than the replica serves them: the queue grows without end.",
     "no_queue": "Offline the queue never empties: a time to the first token is no property of it.",
+    "one_step": "One decode step has neither a first token nor an end of a request.",
     "no_second_token": "An answer of one token has no time per output token.",
 }

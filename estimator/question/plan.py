@@ -1,6 +1,6 @@
 """Base request of everything that needs a plan; `echo` holds the base of its answer."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -131,6 +131,13 @@ class Memory(RequestBody):
     )
 
 
+Launch = Literal["tuned", "default"]
+EngineSettings = Annotated[
+    dict[Annotated[str, Field(min_length=1, max_length=80)], bool | int | float],
+    Field(max_length=40, examples=[{"max_num_batched_tokens": 8192, "stream_interval": 10}]),
+]
+
+
 class PlanRequest(RequestBody):
     """Model, GPU, engine and settings of one replica."""
 
@@ -148,6 +155,20 @@ class PlanRequest(RequestBody):
     )
     precision: Precision = Field(default=Precision(), description="Formats of weights, cache and activations.")
     memory: Memory = Field(default=Memory(), description="Overrides of the profile's memory settings.")
+    engine_settings: EngineSettings = Field(
+        default={},
+        description=(
+            "Settings of the server by its engine's own names, such as max_num_batched_tokens, chunked_prefill_size or "
+            "max_num_tokens; those left out have the version's defaults, and the answer says which were stated."
+        ),
+    )
+    launch: Launch = Field(
+        default="tuned",
+        description=(
+            "tuned: kernels were picked by flags, as launch scripts of the measured rows do; default: a plain start, "
+            "whose SGLang kernels were measured a third slower on one source."
+        ),
+    )
     workload: Workload | None = Field(default=None, description="Lengths and load.")
     slo: Targets | None = Field(default=None, description="Targets of a request.")
     speculative: Speculative | None = Field(default=None, description="Speculative decoding; off when left out.")

@@ -24,7 +24,8 @@ from estimator.question.fields import (
 from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
 from estimator.question.ownership import OwnedGpus
-from estimator.question.plan import DEFAULT_ENGINE, Memory, MtpLayers, Parallelism, Precision
+from estimator.question.plan import DEFAULT_ENGINE, EngineSettings, Launch, Memory, MtpLayers, Parallelism, Precision
+from estimator.question.traffic import Traffic
 from estimator.question.workload import Arrivals, Lora, Power, ResolvedWorkload, Speculative, Targets, Workload
 
 MAX_LIST = 200
@@ -97,6 +98,9 @@ class SweptWorkload(Workload):
             label += f" hit {self.prefix_cache_hit_rate:g}"
         if self.burstiness_cv != 1.0:
             label += f" cv {self.burstiness_cv:g}"
+        if self.traffic != Traffic():
+            told = self.traffic.model_dump(mode="json", exclude_defaults=True)
+            label += " " + " ".join(f"{name}={value}" for name, value in told.items())
         return label
 
 
@@ -105,6 +109,10 @@ class OverriddenEngine(RequestBody):
 
     slug: EngineSlug = Field(description="Engine profile or its alias.", examples=["vllm"])
     memory: Memory = Field(default=Memory(), description="Overrides of its memory settings, before those of the sweep.")
+    engine_settings: EngineSettings = Field(
+        default={}, description="Settings of the server by its engine's own names, as estimates take them."
+    )
+    launch: Launch | None = Field(default=None, description="tuned or default; the sweep's when not given.")
 
 
 EngineRef = Annotated[
@@ -175,6 +183,10 @@ class Sweep(RequestBody):
         ),
     )
     memory: Memory = Field(default=Memory(), description="Overrides of the memory settings of all engines.")
+    engine_settings: EngineSettings = Field(
+        default={}, description="Settings of every server by its engine's own names; an engine's own come before."
+    )
+    launch: Launch = Field(default="tuned", description="tuned or default, as estimates take it.")
     speculative: Speculative | None = Field(default=None, description="Speculative decoding; off when left out.")
     lora: Lora | None = Field(default=None, description="Adapters held beside each model; none when left out.")
     mtp_layers_loaded: MtpLayers = Field(

@@ -19,6 +19,7 @@ from estimator.question.fields import (
     RequestBody,
     Share,
 )
+from estimator.question.traffic import Traffic
 
 Arrivals = Annotated[float, Field(ge=SMALLEST, le=1e6)]
 # Beside the fields of a load: the modes that have no use of them.
@@ -62,6 +63,9 @@ class Workload(RequestBody):
     )
     prefix_cache_hit_rate: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.0, description="Share of prompt tokens found in the engine's prefix cache, 0 to below 1."
+    )
+    traffic: Traffic = Field(
+        default=Traffic(), description="How requests come, and which first token is asked for; steady when not given."
     )
     batch_sizes: Annotated[list[Count], Field(max_length=1000)] | None = Field(
         default=None, description="Batch sizes to answer with one row each, at most 1,000."

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from estimator.constants.engine_settings import Value
 from estimator.engine.model.parameters import ParameterTotals
 from estimator.engine.model.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides
@@ -77,6 +78,7 @@ class Resolved:
 class Plan(Resolved):
     """Model, GPU, engine and settings of one estimate, resolved.
 
+    `engine_settings` are those stated by the engine's own names; `tuned`: kernels were picked by flags.
     `workload`, `slo`, `speculative` and `power` are those of the question; `workload` is None where it has none.
     """
 
@@ -86,6 +88,8 @@ class Plan(Resolved):
     parallelism: Parallelism
     precision: Precision
     memory: MemoryOverrides
+    engine_settings: Mapping[str, Value] = field(default_factory=dict)
+    tuned: bool = True
     workload: ResolvedWorkload | None = None
     slo: Targets | None = None
     speculative: Speculative | None = None

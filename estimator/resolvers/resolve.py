@@ -1,6 +1,6 @@
 """Puts a plan together from what was chosen and the facts; the checks across parts are made here."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from estimator.constants.engine_settings import Value
 from estimator.engine.formats.quantisation_config import NOTE_OF_NAME
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.recent import Recent
@@ -16,6 +17,7 @@ from estimator.question import plan as question
 from estimator.question.plan import PlanRequest
 from estimator.question.workload import Speculative
 from estimator.resolvers.collect import Collector
+from estimator.resolvers.engine_settings import check_settings, memory_with
 from estimator.resolvers.engines import engine_provenance, resolve_engine
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import gpu_provenance, resolve_gpu
@@ -97,8 +99,13 @@ def _key_of(asked: PlanRequest) -> Hashable | None:
     return (
         "setting", asked.model, asked.gpu, asked.engine, _parallel_parts(asked.parallelism),
         _precision_parts(asked.precision), _memory_parts(asked.memory), asked.speculative, asked.lora,
-        asked.mtp_layers_loaded,
+        asked.mtp_layers_loaded, asked.launch, _settings_parts(asked.engine_settings),
     )  # fmt: skip
+
+
+def _settings_parts(settings: Mapping[str, Value]) -> tuple[tuple[str, str], ...]:
+    """Settings as a key; true is another value than 1."""
+    return tuple(sorted((name, repr(value)) for name, value in settings.items()))
 
 
 def _resolve_setting(asked: PlanRequest, facts: Facts) -> _Setting:
@@ -135,6 +142,10 @@ def _assemble(
     with found.part():
         check_parallelism(parallelism, model.architecture)
     warnings += _format_warnings(precision, found, model, engine, gpu)
+    memory, settings = MemoryOverrides(**dict(asked.memory)), dict(asked.engine_settings)
+    with found.part():
+        check_settings(settings, engine)
+        memory = memory_with(memory, settings, engine)
     with found.part():
         _check_mtp(asked, model)
     with found.part():
@@ -147,7 +158,9 @@ def _assemble(
         "engine": engine,
         "parallelism": parallelism,
         "precision": precision,
-        "memory": MemoryOverrides(**dict(asked.memory)),
+        "memory": memory,
+        "engine_settings": settings,
+        "tuned": asked.launch == "tuned",
         "speculative": speculative,
         "draft_model": resolve_draft(speculative, facts),
         "lora": Lora(**dict(asked.lora)) if asked.lora else None,

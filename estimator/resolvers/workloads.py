@@ -5,6 +5,7 @@ from math import ceil
 from django.utils.translation import gettext as _
 
 from estimator.engine.specs import WorkloadMode
+from estimator.question.traffic import TakenFrom, TrafficKind
 from estimator.question.workload import ResolvedWorkload, Workload
 from estimator.resolvers.collect import Collector
 
@@ -27,11 +28,29 @@ def resolve_workload(
     found = Collector()
     check_lengths(asked, found, _PATH)
     _check_load(asked, found)
+    check_traffic(asked, found, _PATH)
     found.raise_if_any()
     if asked.concurrency is None and not asked.batch_sizes and asked.mode in _NEEDS_CONCURRENCY:
         assumptions.append(_("Concurrency not given: 1."))
     _check_window(asked, context_window_tokens, warnings)
     return asked.resolved()
+
+
+def check_traffic(asked: Workload, found: Collector, path: tuple[str | int, ...]) -> None:
+    """Notes traffic that a service or a mode does not have."""
+    traffic = asked.traffic
+    place = (*path, "traffic")
+    if traffic.requests is not None and traffic.requests_per_concurrency is not None:
+        found.add((*place, "requests"), "ambiguous", _("Give requests or requests_per_concurrency, not both."))
+    if traffic.kind is TrafficKind.STEADY:
+        for name in ("requests", "requests_per_concurrency", "random_range_ratio", "ramp_s"):
+            if getattr(traffic, name) is not None:
+                found.add((*place, name), "not_supported", _("Only traffic of kind benchmark has it."))
+    elif asked.mode is not WorkloadMode.CLOSED_LOOP:
+        detail = _("Mode %(mode)s has no benchmark client; closed_loop has.") % {"mode": asked.mode}
+        found.add((*place, "kind"), "not_supported", detail)
+    if traffic.ttft_at is TakenFrom.FORWARD and traffic.statistic != "mean":
+        found.add((*place, "statistic"), "not_supported", _("From the first pass only a mean is said."))
 
 
 def check_lengths(asked: Workload, found: Collector, path: tuple[str | int, ...]) -> None:

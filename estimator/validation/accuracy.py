@@ -73,11 +73,19 @@ _LABELS = {
 
 
 def metric_label(prediction: Prediction) -> str:
-    """The metric in words; llama.cpp and the AMD rows of mid-2024 software are classes of their own."""
+    """The metric in words.
+
+    Classes of their own: llama.cpp, AMD rows of mid-2024 software, loads that the model calls more than fit, and times
+    per token whose traffic nobody published.
+    """
     row = prediction.row
     label = _LABELS[row.metric]
     if row.engine.startswith("llama.cpp"):
         return f"{label} (llama.cpp)"
-    if row.metric is Metric.STATIC and row.gpu.startswith("mi"):
+    if row.metric in (Metric.TPOT, Metric.TTFT) and prediction.saturated:
+        return f"{label} (called saturated)"
+    if row.metric is Metric.TPOT and not row.launch:
+        return f"{label} (traffic not stated)"
+    if row.metric is Metric.STATIC and row.gpu.startswith("mi") and row.engine.startswith("vllm-v0"):
         return f"{label} (AMD, software of mid-2024)"
     return label

@@ -114,8 +114,6 @@ def _profiles() -> Iterator[Fitted]:
         (("vllm-2023",), "bandwidth_factor", 0.1),
     ):
         yield _of_profile(slugs, field, sigma=sigma)
-    yield _of_profile(_VLLM, "first_token_steps", sigma=2.0, step=2.0)
-    yield _of_profile(_OTHER_ONLINE, "burst_per_sequence_s", sigma=1.0, step=0.002)
     yield _of_profile(("vllm-v0",), "unshared_kv_reads", sigma=1.0, step=0.2)
     for slug in ("tensorrt-llm-0-2024", "tensorrt-llm-0"):
         yield _of_profile((slug,), "unshared_kv_reads", sigma=1.0, step=0.2)

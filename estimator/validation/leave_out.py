@@ -70,7 +70,7 @@ def stand_in(predictions: Sequence[Prediction], pick: Callable[[LeftOut], float]
 
 def write_left_out(path: Path = _FILE) -> None:
     """Refits without each model, each GPU and each source, and stores what the refits say of the rows."""
-    rows = used(read_measurements())
+    rows = tuple(p.row for p in predict(used(read_measurements()))[0])
     constants = fitted_constants()
     fit = _linear(rows, constants)
     sigmas, weights = np.array([c.sigma for c in constants]), _weights(rows)

@@ -1,7 +1,7 @@
 """The plain roofline of a measured setting: 0.8 of bandwidth, 0.5 of the peak, prefill added, nothing else."""
 
 from estimator.engine.forward_pass.roofline import floor_prefill_s, floor_step_s
-from estimator.engine.serving.steady_state import context_tokens
+from estimator.engine.serving.load import context_tokens
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.question.workload import ResolvedWorkload
 from estimator.validation.rows import Metric

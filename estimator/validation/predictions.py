@@ -23,15 +23,19 @@ from estimator.engine.speed.bands import model_class
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Rows, Sweep
 from estimator.estimates.memory_fit.load import memory_plan
-from estimator.estimates.throughput.setting import prepared_key
+from estimator.estimates.throughput.setting import prepared_key, traffic_columns
 from estimator.question.workload import ResolvedWorkload
+from estimator.resolvers.engine_settings import memory_with
 from estimator.resolvers.issues import ResolutionError
 from estimator.validation import shipped
+from estimator.validation.launches import launch_of, traffic_of
 from estimator.validation.plain_roofline import plain_figure
 from estimator.validation.rows import Measurement, Metric
 
 Floats = npt.NDArray[np.float64]
 _PROMPT_OF_RATE_ROWS = 8.0
+# A first token hangs on how requests came; where nobody published it there is nothing to score.
+NOT_STATED = "traffic not stated"
 # Where the answer of a row stands: the column of its metric.
 _COLUMNS = {
     Metric.TPOT: "tpot_s",
@@ -95,6 +99,9 @@ def predict(
     asked: list[Measurement] = []
     skipped: list[Skipped] = []
     for row in rows:
+        if row.metric is Metric.TTFT and not row.launch:
+            skipped.append(Skipped(row=row, reason=NOT_STATED))
+            continue
         try:
             places.append(keys.place(row))
             asked.append(row)
@@ -132,6 +139,10 @@ def workload_of(row: Measurement) -> ResolvedWorkload:
 _STATED_SHARE = {"sglang-0.5": 0.9}
 
 
+def _assumed_share(row: Measurement) -> MemoryOverrides:
+    return MemoryOverrides(utilization=_STATED_SHARE.get(row.engine))
+
+
 class _Keys:
     """Prepared keys of the rows: one for each distinct plan and cache budget."""
 
@@ -147,15 +158,21 @@ class _Keys:
             EngineError, ResolutionError, NotShippedError: the product does not answer this setting.
         """
         setting = (row.model, row.gpu, row.engine, row.precision, row.parallelism)
+        launch = launch_of(row)
+        engine, stated = self._profile(row.engine), {} if launch is None else launch.settings_for(row)
+        overrides = MemoryOverrides() if "mem_fraction_static" in stated else _assumed_share(row)
         plan = replace(
             shipped.plan(*setting),
-            engine=self._profile(row.engine),
+            engine=engine,
             workload=workload_of(row),
-            memory=MemoryOverrides(utilization=_STATED_SHARE.get(row.engine)),
+            memory=memory_with(overrides, stated, engine),
+            engine_settings=stated,
+            tuned=launch is None or launch.tuned,
         )
         memory = memory_plan(plan)
         # Where a whole prompt is one pass, the cache depends on the lengths.
-        key = (setting, memory.longest_tokens if grows_with_prompt(memory.policy, memory.overrides) else None)
+        settings = (plan.tuned, *sorted(stated.items()))
+        key = (setting, settings, memory.longest_tokens if grows_with_prompt(memory.policy, memory.overrides) else None)
         if key not in self._places:
             self.prepared.append(prepared_key(plan, constants=self._constants))
             self._places[key] = len(self.prepared) - 1
@@ -170,7 +187,17 @@ def _rows(rows: Sequence[Measurement], places: Sequence[int]) -> Rows:
         input_tokens=np.array([float(load.input_tokens) for load in loads]),
         output_tokens=np.array([float(load.output_tokens) for load in loads]),
         concurrency=np.array([float(load.concurrency) for load in loads]),
+        **_traffic(rows),
     )
+
+
+def _traffic(rows: Sequence[Measurement]) -> dict[str, Floats]:
+    """How the requests of each row came, as the engine's rows hold it."""
+    columns = [traffic_columns(traffic_of(row), float(round(row.concurrency))) for row in rows]
+    defaults = {"waves": 0.0, "length_ratio": 1.0, "client_s": 0.0, "statistic": 0.0}
+    return {
+        name: np.array([float(column.get(name, default)) for column in columns]) for name, default in defaults.items()
+    }
 
 
 def _figure(columns: dict[str, npt.NDArray[Any]], at: int, row: Measurement) -> float:

@@ -34,7 +34,9 @@ class Measurement:
     """One published figure; `value` in the metric's unit, lengths in tokens.
 
     `core` marks the scored set (each physical run once, spread over settings); `excluded_by` names the rule that keeps
-    a row out, "" for none. `kv_cache_stated` is False where the cache format is the protocol's guess.
+    a row out, "" for none. `launch` names how server and client were started (launches.csv), "" where nobody published
+    it; `requests` are those of the whole run, 0 where unknown. `kv_cache_stated` is False where the cache format is the
+    protocol's guess.
     """
 
     id: str
@@ -56,6 +58,8 @@ class Measurement:
     source: str
     source_row: str
     date: str
+    launch: str = ""
+    requests: float = 0.0
 
     @property
     def mode(self) -> WorkloadMode:
@@ -126,6 +130,8 @@ def _measurement(row: dict[str, str]) -> Measurement:
             source=row["source"],
             source_row=row["source_row"],
             date=row["date"],
+            launch=row.get("launch", ""),
+            requests=float(row.get("requests") or 0.0),
         )
     except (KeyError, ValueError) as broken:
         raise ValueError(f"row {row.get('id', '?')}: {broken}") from broken

@@ -12,6 +12,10 @@ RULES = {
         "configuration took 10.30 ms a token in one image and 5.38 ms in the next."
     ),
     "weights_do_not_fit": "The weights are more than 0.97 of the memory: the row's GPU count or format is not right.",
+    "sharegpt_burst": "Requests of a real mix of lengths were sent at once: concurrency and lengths are not stated.",
+    "unusable_kernel": "The server fell back to a kernel that its own log calls unusable for the model.",
+    "power_cap": "The card ran under a power limit of its own.",
+    "gpu_unknown": "The source does not say which card it was.",
     "mfu_above_0.6": "The figure implies more than 0.6 of the dense peak at the concurrency, lengths and times stated.",
 }
 

@@ -16,6 +16,7 @@ from estimator.validation.coverage import Coverage, coverage
 from estimator.validation.fitted import REFERENCE_FITTED, Fitted, fitted_constants
 from estimator.validation.leave_out import LeftOut, stand_in
 from estimator.validation.memory_rows import FailedStart, MemorySummary, failed_starts, score_memory, summarise
+from estimator.validation.open_rows import OpenSummary, predict_open, read_open_runs, summarise_open
 from estimator.validation.predictions import Prediction, Skipped, precision_class, predict
 from estimator.validation.rows import Measurement, Source, read_measurements, read_sources, used
 from estimator.validation.rules import RuleCount, excluded
@@ -50,6 +51,7 @@ class AccuracyTable:
     started_apart: tuple[ComparedFigure, ...]
     sections: tuple[Section, ...]
     components: tuple[Component, ...]
+    open_runs: tuple[OpenSummary, ...]
     sources: tuple[Source, ...]
 
 
@@ -74,8 +76,14 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         started_apart=tuple(figure for figure in compared() if figure.is_apart),
         sections=tuple(_sections(core, predictions)),
         components=(*components(), choice_table(predictions)),
-        sources=tuple(s for s in read_sources() if s.key in {row.source for row in rows}),
+        open_runs=summarise_open(predict_open(read_open_runs())),
+        sources=_sources_of(rows),
     )
+
+
+def _sources_of(rows: Sequence[Measurement]) -> tuple[Source, ...]:
+    named = {row.source for row in rows} | {run.source for run in read_open_runs()}
+    return tuple(source for source in read_sources() if source.key in named)
 
 
 def _reasons(skipped: Iterable[Skipped]) -> tuple[tuple[str, int], ...]:
@@ -92,9 +100,10 @@ def _sections(core: Sequence[Prediction], everything: Sequence[Prediction]) -> I
         title = "Core rows with their GPU left out of the fit"
         without_gpu = stand_in(core, lambda row: row.without_gpu)
         yield Section(key="leave_one_gpu_out", title=title, rows=by_group(without_gpu, metric_label))
-        title = "Core rows with their source left out of the fit"
-        without_source = stand_in(core, lambda row: row.without_source)
+        title = "All rows with their source left out of the fit"
+        without_source = stand_in(everything, lambda row: row.without_source)
         yield Section(key="leave_one_source_out", title=title, rows=by_group(without_source, metric_label))
+    yield Section(key="source", title="All rows by source", rows=by_group(everything, _within_metric(_source)))
     for key, title, name in _BREAKDOWNS:
         yield Section(key=key, title=title, rows=by_group(core, _within_metric(name)))
 
@@ -105,6 +114,10 @@ def _without_model(row: LeftOut) -> float:
 
 def _within_metric(name: Callable[[Prediction], str]) -> Callable[[Prediction], str]:
     return lambda prediction: f"{metric_label(prediction)}: {name(prediction)}"
+
+
+def _source(prediction: Prediction) -> str:
+    return prediction.row.source
 
 
 def _engine(prediction: Prediction) -> str:

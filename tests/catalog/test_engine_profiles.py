@@ -3,6 +3,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
+from catalog.engine_constants import engine_profile
 from tests.catalog.factories import EngineProfileFactory
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +39,7 @@ def test_a_slug_that_is_an_alias_of_another_profile_is_refused():
     ("field", "name", "value", "said"),
     [
         ("speed_constants", "step_s", -1.0, "step_s must be at least 0 and at most 1e+15"),
-        ("speed_constants", "burst_weight_w", 1.5, "burst_weight_w must be at least 0 and at most 1"),
+        ("speed_constants", "unshared_kv_reads", 1.5, "unshared_kv_reads must be at least 0 and at most 1"),
         ("speed_constants", "kernel_time_scale", "fast", "kernel_time_scale must be a number"),
         ("speed_constants", "step_s", True, "step_s must be a number"),
         ("speed_constants", "fp8_prefill_attention", 1, "fp8_prefill_attention must be true or false"),
@@ -56,3 +57,11 @@ def test_a_constant_of_another_type_or_sign_is_refused_in_words(field, name, val
 
 def test_a_step_of_no_time_and_no_pipeline_overhead_are_constants():
     EngineProfileFactory.build(speed_constants={"step_s": 0}, memory_policy={"runtime_overhead_pp_bytes": None}).clean()
+
+
+def test_constants_that_a_release_took_away_are_passed_over_in_stored_profiles():
+    stored = EngineProfileFactory.build(slug="vllm-0.19")
+    facts = {"slug": "x", "engine": "vllm", "kind": "serving", "memory_policy": stored.memory_policy}
+    now = dict(stored.speed_constants)
+    before = engine_profile(facts | {"speed_constants": now | {"ttft0_s": 0.02, "first_token_steps": 4.5}})
+    assert before.serving == engine_profile(facts | {"speed_constants": now}).serving

@@ -18,9 +18,18 @@ def golden_cases() -> list[dict[str, Any]]:
     return json.loads((shared_dir() / "design" / "engine_golden.json").read_text())
 
 
+# Constants of the founders' loop, which launch settings and traffic replaced.
+_LOOP = ("prefill_floor_s_per_layer", "ttft0_s", "burst_weight_w")
+
+
 def serving_constants(slug: str) -> ServingConstants:
-    values = {name: value for name, value in _engine(slug).items() if name not in _MEMORY}
+    values = {name: value for name, value in _engine(slug).items() if name not in (*_MEMORY, *_LOOP)}
     return ServingConstants(**values, fp8_prefill_attention=slug in _TENSORRT)
+
+
+def prefill_floor_s_per_layer(slug: str) -> float:
+    """What the founders' prefill took at least for each layer."""
+    return float(_engine(slug).get("prefill_floor_s_per_layer", 0.0003))
 
 
 def memory_setting(slug: str, name: str) -> float:

@@ -179,7 +179,7 @@ def latent_shape() -> dict[str, Any]:
 
 def serving_engine(**changes: Any) -> EngineProfile:
     """A calibrated profile with the constants of vLLM 0.19."""
-    values: dict[str, Any] = {"kernel_time_scale": 1.1, "prefill_floor_s_per_layer": 0.00035, "ttft0_s": 0.036}
+    values: dict[str, Any] = {"kernel_time_scale": 1.1, "launch_share": 0.6, "server_in_s": 0.036}
     return EngineProfile(
         slug="vllm-0.19",
         engine="vllm",

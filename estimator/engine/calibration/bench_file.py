@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.serving.steady_state import answer_time_s
+from estimator.engine.serving.load import answer_time_s
 
 MOST_FAILED_SHARE = 0.01
 LENGTH_TOLERANCE = 0.10

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from estimator.constants.launching import LAUNCH
 from estimator.engine.calibration.bench_file import BenchRun
 from estimator.engine.calibration.least_squares import Fit, Floats, robust_fit, without
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.serving.capacity import capacity, running_tokens
-from estimator.engine.serving.steady_state import Load, context_tokens, steady_state
+from estimator.engine.serving.load import Load, context_tokens
+from estimator.engine.serving.steady_state import steady_state
 from estimator.engine.specs import ServingConstants, WorkloadMode
 from estimator.engine.speed.prepared import Key, prepare
 
@@ -19,12 +21,12 @@ PRIOR_WIDTHS = {
     "kernel_time_scale": 0.15,
     "step_s": 0.7,
     "per_sequence_s": 1.0,
-    "prefill_floor_s_per_layer": 0.5,
-    "ttft0_s": 0.5,
+    "launch_share": 0.5,
+    "server_in_s": 0.5,
     "bandwidth_factor": 0.10,
 }
 _LIMITS = {"bandwidth_factor": 1.0}
-_LEAST_VALUES = {"per_sequence_s": 1e-6, "ttft0_s": 1e-3, "step_s": 1e-5}
+_LEAST_VALUES = {"per_sequence_s": 1e-6, "server_in_s": 1e-3, "step_s": 1e-5}
 _LEAST_RUNS_TO_LEAVE_OUT = 3
 
 
@@ -132,7 +134,7 @@ class _Model:
 def _predicted(case: CalibrationCase, constants: ServingConstants) -> tuple[float, float, bool]:
     """TPOT and TTFT in seconds, and whether the load is beyond the cache."""
     prepared = prepare(replace(case.key, engine=replace(case.key.engine, serving=constants)))
-    if prepared.serving is None:
+    if prepared.serving is None or prepared.scheduler is None:
         raise InvalidInputError(prepared.unsupported or "no kernels", field="gpu")
     run = case.run
     load = Load(
@@ -140,13 +142,14 @@ def _predicted(case: CalibrationCase, constants: ServingConstants) -> tuple[floa
         output_tokens=run.output_tokens,
         concurrency=run.concurrency,
         context_tokens=context_tokens(run.input_tokens, run.output_tokens),
+        client_s=LAUNCH.benchmark_client_s,
     )
     shares = (prepared.reserved_share, 1.0)
     running, full = (running_tokens(run.input_tokens, run.output_tokens, share) for share in shares)
     limits = capacity(prepared.cache.stages, prepared.limits, running_tokens=running, full_tokens=full)
     if limits.running_sequences < 1.0:
         raise InvalidInputError("the model does not fit on this GPU with these settings", field="gpu")
-    state = steady_state(prepared.serving, load, limits, WorkloadMode.CLOSED_LOOP)
+    state = steady_state(prepared.serving, prepared.scheduler, load, limits, WorkloadMode.CLOSED_LOOP)
     saturated = bool(run.concurrency > float(state.admitted) * (1.0 + 1e-9))
     return float(state.tpot_s), float(state.ttft_s + state.queue_s), saturated
 

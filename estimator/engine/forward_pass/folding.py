@@ -17,6 +17,7 @@ from estimator.engine.forward_pass.kernels import (
     kernel_family,
     sixteen_bit_peak,
 )
+from estimator.engine.forward_pass.launch import launch_times_s
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import log_miss
 from estimator.engine.forward_pass.traffic import CacheGroup, ExpertGroup, Gemm, RankLayout
@@ -92,6 +93,7 @@ class _Folder:
         shared_fixed, decode_only_fixed = self._fixed()
         head, head_fixed = self._head()
         link_token = links.token_s + links.all_rank_token_s * parallel.dp
+        launch_s, pieces_s = launch_times_s(layout, serving.launch_share)
         folded = Folded(
             **self._gemm_slots(),
             **self._expert_slots(),
@@ -112,14 +114,10 @@ class _Folder:
             prefill_spread=spread,
             offline_prefill_spread=offline_spread,
             pipeline=float(parallel.pp),
-            launch_floor_s=layout.layers * serving.prefill_floor_s_per_layer,
-            steal_floor_s=layout.layers * constants.prefill_steal_floor_s_per_layer,
+            launch_s=launch_s,
+            launch_pieces_s=pieces_s,
             step_s=serving.step_s,
             per_sequence_s=self.per_sequence_s,
-            ttft0_s=serving.ttft0_s,
-            burst_weight=serving.burst_weight_w,
-            burst_per_sequence_s=serving.burst_per_sequence_s,
-            first_token_steps=serving.first_token_steps,
             pipeline_bubble=1.0 + bubble,
             batched_tokens=float(max_batched_tokens),
         )

@@ -44,14 +44,10 @@ class Folded:
     prefill_spread: Any
     offline_prefill_spread: Any
     pipeline: Any
-    launch_floor_s: Any
-    steal_floor_s: Any
+    launch_s: Any
+    launch_pieces_s: Any
     step_s: Any
     per_sequence_s: Any
-    ttft0_s: Any
-    burst_weight: Any
-    burst_per_sequence_s: Any
-    first_token_steps: Any
     pipeline_bubble: Any
     batched_tokens: Any
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, decode_pass_s, slowest_rank
 from estimator.engine.forward_pass.roofline import Floor, step_floor
-from estimator.engine.serving.steady_state import micro_batch
+from estimator.engine.serving.steps import micro_batch
 from estimator.engine.speculation.gain import speed_up, tokens_per_pass
 from estimator.engine.speed.prepared import PreparedKey
 

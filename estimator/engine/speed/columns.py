@@ -12,7 +12,8 @@ Columns of `Sweep.evaluate` (float64 unless said otherwise, NaN where a figure i
 | `prefill_s`, `step_s` | s | one prompt alone; one decode step |
 | `step_memory_bandwidth_s`, `step_compute_s`, `step_interconnect_s`, `step_overhead_s` | s | parts of a step; add up |
 | `step_cache_s` | s | reading the KV cache, inside memory bandwidth |
-| `ttft_s_p50/p90/p95/p99` | s | open loop only |
+| `ttft_s_p50/p90/p95/p99` | s | percentiles over requests; closed and open loop |
+| `ttft_outside_s`, `ttft_waiting_s`, `ttft_forward_s` | s | mean TTFT: client and server; waits; own passes |
 | `utilization`, `max_stable_requests_per_s` | 1, 1/s | open loop only |
 | `saturated` | bool | more concurrency asked for than admitted |
 | `binding_term`, `reason` | int8 | codes of `codes.Binding` and `codes.Reason` |
@@ -34,6 +35,9 @@ STATE_COLUMNS = (
     "step_interconnect_s",
     "step_overhead_s",
     "step_cache_s",
+    "ttft_outside_s",
+    "ttft_waiting_s",
+    "ttft_forward_s",
 )
 OPEN_COLUMNS = (
     *(f"ttft_s_p{percentile}" for percentile in PERCENTILES),

@@ -7,27 +7,24 @@ from estimator.engine.forward_pass.llama_cpp import LlamaCpp, llama_cpp_prefill_
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor, floor_prefill_s, step_floor
 from estimator.engine.serving.capacity import Capacity, admitted_sequences
-from estimator.engine.serving.steady_state import (
-    Load,
-    answer_time_s,
-    micro_batch,
-    offline_tokens_per_s,
-    static_tokens_per_s,
-    steady_state,
-    turns_of,
-)
+from estimator.engine.serving.launch import Scheduler
+from estimator.engine.serving.load import Load, answer_time_s, turns_of
+from estimator.engine.serving.steady_state import offline_tokens_per_s, static_tokens_per_s, steady_state
+from estimator.engine.serving.steps import micro_batch
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.figures import Expected
 
 
-def serving_expected(folded: Folded, load: Load, limits: Capacity, mode: WorkloadMode) -> Expected:
+def serving_expected(
+    folded: Folded, scheduler: Scheduler, load: Load, limits: Capacity, mode: WorkloadMode
+) -> Expected:
     """The calibrated steady state of a closed loop, one stream, a batch, one step or the offline maximum."""
-    state = steady_state(folded, load, limits, mode)
+    state = steady_state(folded, scheduler, load, limits, mode)
     tokens: Any = 0.0
     if mode is WorkloadMode.OFFLINE:
         tokens = offline_tokens_per_s(folded, state)
-    elif mode is WorkloadMode.STATIC_BATCH:
-        tokens = static_tokens_per_s(folded, load, state)
+    elif mode is WorkloadMode.STATIC_BATCH and state.prefill is not None:
+        tokens = static_tokens_per_s(folded, load, state, state.prefill)
     return Expected(
         admitted=state.admitted,
         decoding=state.decoding,
@@ -35,10 +32,11 @@ def serving_expected(folded: Folded, load: Load, limits: Capacity, mode: Workloa
         tpot_s=state.step_s if mode is WorkloadMode.STATIC_BATCH else state.tpot_s,
         ttft_s=state.ttft_s,
         queue_s=state.queue_s,
-        prefill_s=state.prefill.one_s,
+        prefill_s=state.prefill_s,
         tokens_per_s=tokens,
         parts=state.parts,
         cache_read_s=state.cache_read_s,
+        loop=state.loop,
     )
 
 

@@ -14,7 +14,8 @@ from estimator.engine.forward_pass.roofline import (
     floor_prefill_memory_s,
     step_floor,
 )
-from estimator.engine.serving.steady_state import Load, answer_time_s, turns_of
+from estimator.engine.serving.load import Load, answer_time_s, turns_of
+from estimator.engine.serving.waves import Loop
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
 
@@ -40,6 +41,7 @@ class Expected:
     parts: dict[Binding, Any]
     cache_read_s: Any = 0.0
     busy: bool = True
+    loop: Loop | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

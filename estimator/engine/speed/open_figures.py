@@ -7,9 +7,10 @@ import numpy as np
 from estimator.engine.codes import Binding
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, step_parts_s
 from estimator.engine.forward_pass.roofline import Floor
+from estimator.engine.serving.load import Load, answer_time_s
 from estimator.engine.serving.open_loop import OpenState, Pace, open_state
 from estimator.engine.serving.queue_table import PERCENTILES
-from estimator.engine.serving.steady_state import Load, answer_time_s, micro_batch
+from estimator.engine.serving.steps import micro_batch
 from estimator.engine.speed.bands import Band
 from estimator.engine.speed.figures import (
     Bounds,
@@ -28,6 +29,7 @@ def open_columns(
     load: Load,
     band: Band,
     *,
+    pipeline: Any,
     places: Any,
     requests_per_s: Any,
     variation: Any,
@@ -42,10 +44,10 @@ def open_columns(
     state = open_state(pace, load, places, requests_per_s, variation)
     grows = state.utilization >= 1.0
     served = np.minimum(np.asarray(requests_per_s, dtype=np.float64), state.max_stable_requests_per_s)
-    micro = micro_batch(np.maximum(state.decoding, 1.0), pace.pipeline)
-    bounds = bounds_of(floor, load, micro, pipeline=pace.pipeline)
+    micro = micro_batch(np.maximum(state.decoding, 1.0), pipeline)
+    bounds = bounds_of(floor, load, micro, pipeline=pipeline)
     least, least_tpot, least_ttft = bounds.step, bounds.tpot_s, bounds.ttft_s
-    full = bounds_of(floor, load, micro_batch(places, pace.pipeline), pipeline=pace.pipeline)
+    full = bounds_of(floor, load, micro_batch(places, pipeline), pipeline=pipeline)
     most = places / full.busy_e2e_s(places, load.output_tokens)
     alone = answer_time_s(least_ttft, least_tpot, load.output_tokens)
     columns = ceiling_columns(bounds, load, alone, most * load.output_tokens, gpus=gpus)
@@ -55,6 +57,9 @@ def open_columns(
     columns |= _sides(state, bounds, load, band, waits_s=waits[..., 0], offered=requests_per_s, most=most, gpus=gpus)
     for place, percentile in enumerate(PERCENTILES, start=1):
         columns[f"ttft_s_p{percentile}"] = np.maximum(state.base_ttft_s + waits[..., place], least_ttft)
+    columns["ttft_outside_s"] = state.first_s
+    columns["ttft_waiting_s"] = state.steps_s + waits[..., 0]
+    columns["ttft_forward_s"] = state.base_ttft_s - state.first_s - state.steps_s + 0.0 * waits[..., 0]
     columns["utilization"] = state.utilization
     columns["max_stable_requests_per_s"] = state.max_stable_requests_per_s
     columns["effective_concurrency"] = np.minimum(served * (state.base_ttft_s + load.output_tokens * tpot), places)

@@ -19,6 +19,7 @@ from estimator.engine.memory.ledger import MemoryPlan, batched_tokens_of
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
 from estimator.engine.model.spec import Architecture
 from estimator.engine.serving.capacity import Limits
+from estimator.engine.serving.launch import LaunchSettings, Scheduler, launched, scheduler_of
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.engine.speed.bands import Band, llama_cpp_band, no_band, serving_band
 from estimator.engine.speed.evidence import GROUPS, cell_of, distance, is_expert, kernel_distance
@@ -39,7 +40,8 @@ class Key:
 
     `memory` is the plan that memory fit counts with: it says what the KV cache holds, how many sequences the engine
     runs at once and how many tokens one pass takes. None takes the engine's own policy on this GPU, for short lengths.
-    `kv_settings_assumed`: the KV format or the memory fraction is a default, so that a saturated TTFT is not said.
+    `launch` is how its scheduler was started (None: nothing but defaults). `kv_settings_assumed`: the KV format or the
+    memory fraction is a default, so that a saturated TTFT is not said.
     """
 
     architecture: Architecture
@@ -48,6 +50,7 @@ class Key:
     precision: Precision
     parallelism: Parallelism
     memory: MemoryPlan | None = None
+    launch: LaunchSettings | None = None
     kv_settings_assumed: bool = False
 
 
@@ -67,6 +70,7 @@ class PreparedKey:
     basis: Basis
     doubts: tuple[str, ...]
     serving: Folded | None = None
+    scheduler: Scheduler | None = None
     ideal: Floor | None = None
     llama_cpp: LlamaCpp | None = None
     unsupported: str | None = None
@@ -160,6 +164,8 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
     memory = _memory(key)
     if not memory.policy.uniform_window:
         layout = without_uniform_window(layout)
+    launch = key.launch or LaunchSettings()
+    serving = launched(serving, launch)
     folded: Folded | None = None
     doubts: tuple[str, ...] = ()
     unsupported = None
@@ -183,6 +189,7 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
         layout=layout,
         ceiling=ceiling,
         serving=folded,
+        scheduler=scheduler_of(launch, serving, key.parallelism),
         cache=replica_cache(memory),
         reserved_share=serving.kv_reserved_share_of_output,
         band=serving_band(layout, found.by_group, amd=amd, fallback=any(map(is_expert, doubts))),

@@ -18,13 +18,16 @@ from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor
 from estimator.engine.memory.replica_cache import RankCache
 from estimator.engine.serving.capacity import Capacity, Limits, capacity, running_tokens
+from estimator.engine.serving.launch import Scheduler
+from estimator.engine.serving.load import Load, context_tokens, prefix_tokens
 from estimator.engine.serving.open_loop import ideal_pace, serving_pace
-from estimator.engine.serving.steady_state import Load, context_tokens, micro_batch, prefix_tokens
+from estimator.engine.serving.steps import micro_batch
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
 from estimator.engine.speed.columns import CAPACITY_COLUMNS, FLOAT_COLUMNS
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
 from estimator.engine.speed.figures import Columns, binding_columns, bounds_of, closed_columns
+from estimator.engine.speed.first_token import as_asked, loop_columns
 from estimator.engine.speed.open_figures import open_columns
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.stacking import stack, take
@@ -53,6 +56,12 @@ class Rows:
     prefix_cache_hit_rate: Any = 0.0
     requests_per_s: Any = np.nan
     burstiness_cv: Any = 1.0
+    waves: Any = 0.0
+    length_ratio: Any = 1.0
+    ramp_s: Any = 0.0
+    client_s: Any = 0.0
+    statistic: Any = 0.0
+    ttft_at: Any = 0
 
     def __len__(self) -> int:
         return max((value.size for value in self._values().values() if isinstance(value, np.ndarray)), default=1)
@@ -96,6 +105,7 @@ class _Stack:
     band: Band
     settings: _Settings
     model: Folded | Floor | LlamaCpp | None
+    scheduler: Scheduler | None
 
 
 class Sweep:
@@ -219,6 +229,7 @@ def _block_length(keys: npt.NDArray[np.intp]) -> int:
 
 
 def _stacked(keys: Sequence[PreparedKey]) -> _Stack:
+    schedulers = [key.scheduler for key in keys if key.scheduler is not None and not key.unsupported]
     models = [key.serving or key.ideal or key.llama_cpp for key in keys if not key.unsupported]
     return _Stack(
         ceiling=stack([key.ceiling for key in keys]),
@@ -227,6 +238,7 @@ def _stacked(keys: Sequence[PreparedKey]) -> _Stack:
         band=stack([key.band for key in keys]),
         settings=stack([_settings(key) for key in keys]),
         model=stack(models) if models else None,
+        scheduler=stack(schedulers) if schedulers else None,
     )
 
 
@@ -269,6 +281,10 @@ def _load(rows: Rows, mode: WorkloadMode) -> Load:
         concurrency=np.maximum(concurrency, 1.0),
         context_tokens=np.where(np.isnan(context), mean, context) if _is_stated(rows.context_tokens) else mean,
         cached_tokens=prefix_tokens(inputs, rows.prefix_cache_hit_rate) if _has(rows.prefix_cache_hit_rate) else 0.0,
+        waves=np.asarray(rows.waves, float),
+        length_ratio=np.asarray(rows.length_ratio, float),
+        ramp_s=np.asarray(rows.ramp_s, float),
+        client_s=np.asarray(rows.client_s, float),
     )
 
 
@@ -289,11 +305,12 @@ def _columns(keys: _Stack, load: Load, rows: Rows, limits: Capacity, kind: str, 
     settings = keys.settings
     places = limits.running_sequences
     if mode is WorkloadMode.OPEN_LOOP and kind in ("serving", "ideal"):
-        return _open(keys, load, rows, places, kind)
+        return as_asked(_open(keys, load, rows, places, kind), rows.statistic, rows.ttft_at)
     columns = _closed(keys, load, limits, kind, mode)
     cache_binds = limits.cache_sequences < limits.engine_sequences
     _name_limit(columns, cache_binds)
-    return withhold(columns, places, (settings.kv_settings_assumed > 0.0) & cache_binds, kind, load, mode)
+    columns = withhold(columns, places, (settings.kv_settings_assumed > 0.0) & cache_binds, kind, load, mode)
+    return as_asked(columns, rows.statistic, rows.ttft_at)
 
 
 def _capacity(keys: _Stack, load: Load, rows: Rows) -> Capacity:
@@ -317,8 +334,8 @@ def _name_limit(columns: Columns, cache_binds: Any) -> None:
 
 def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: WorkloadMode) -> Columns:
     settings, model = keys.settings, keys.model
-    if isinstance(model, Folded):
-        expected = serving_expected(model, load, limits, mode)
+    if isinstance(model, Folded) and keys.scheduler is not None:
+        expected = serving_expected(model, keys.scheduler, load, limits, mode)
     elif isinstance(model, LlamaCpp):
         expected = llama_cpp_expected(model, load, limits, mode)
     else:
@@ -336,7 +353,7 @@ def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: Workloa
     micro = micro_batch(expected.decoding, settings.pipeline)
     bounds = bounds_of(keys.ceiling, load, micro, pipeline=settings.pipeline)
     in_doubt = (limits.cache_sequences < limits.engine_sequences) & (kind == "serving")
-    return closed_columns(
+    columns = closed_columns(
         expected,
         bounds,
         load,
@@ -345,17 +362,21 @@ def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: Workloa
         mode=mode,
         places_doubt=np.where(in_doubt, BAND_RULES.places_doubt, 1.0),
     )
+    if expected.loop is None:
+        return columns
+    return columns | loop_columns(expected.loop, expected.queue_s, columns)
 
 
 def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Columns:
     settings = keys.settings
-    if isinstance(keys.model, Folded):
-        pace = serving_pace(keys.model, load)
+    if isinstance(keys.model, Folded) and keys.scheduler is not None:
+        pace = serving_pace(keys.model, keys.scheduler, load, rows.requests_per_s, places)
     else:
         floor = keys.model if isinstance(keys.model, Floor) else keys.ceiling
         pace = ideal_pace(
             floor,
             load,
+            places=places,
             pipeline=settings.pipeline,
             prefill_share=settings.prefill_share,
             decode_share=settings.decode_share,
@@ -365,6 +386,7 @@ def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Colum
         keys.ceiling,
         load,
         keys.band,
+        pipeline=settings.pipeline,
         places=places,
         requests_per_s=rows.requests_per_s,
         variation=rows.burstiness_cv,

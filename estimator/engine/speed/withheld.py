@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from estimator.engine.codes import Reason
-from estimator.engine.serving.steady_state import Load, has_gaps
+from estimator.engine.serving.load import Load, has_gaps
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.columns import (
     GAP_COLUMNS,
@@ -23,6 +23,8 @@ def withhold(
     reason = np.full(np.shape(columns["saturated"]), np.int8(Reason.NONE))
     if mode is WorkloadMode.OFFLINE:
         reason = np.full(np.shape(reason), np.int8(Reason.NO_QUEUE))
+    if mode is WorkloadMode.DECODE_STEP:
+        reason = np.full(np.shape(reason), np.int8(Reason.ONE_STEP))
     queueing = columns["saturated"] & hangs_on_settings & (mode is WorkloadMode.CLOSED_LOOP)
     if np.any(queueing):
         for name in ("ttft_s", "e2e_s"):

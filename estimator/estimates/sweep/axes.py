@@ -120,7 +120,7 @@ def resolve_axes(sweep: Sweep, facts: Facts) -> Axes:
         for number, entry in enumerate(sweep.models)
     ]
     engines = [
-        _part(issues, lambda e=entry: resolve_sweep_engine(e, facts, sweep.memory), ("engines", number))
+        _part(issues, lambda e=entry: resolve_sweep_engine(e, facts, sweep), ("engines", number))
         for number, entry in enumerate(sweep.engines)
     ]
     kinds = {engine.profile.kind == _IDEAL for engine in engines if engine is not None}

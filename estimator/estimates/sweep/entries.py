@@ -4,17 +4,19 @@ The label is the slug, the slug with what was changed, or the given name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils.translation import gettext as _
 
+from estimator.constants.engine_settings import Value
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile
 from estimator.question.fields import Kind
 from estimator.question.gpu import GpuFigures
 from estimator.question.model import ConfigModel, OverriddenModel, ShapeModel
-from estimator.question.plan import Memory
 from estimator.question.sweep import OverriddenEngine, Sweep, figure
+from estimator.resolvers.engine_settings import check_settings, memory_with
 from estimator.resolvers.engines import resolve_engine
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -26,11 +28,13 @@ _KINDS: Mapping[str, Kind] = {"models": "model", "gpus": "gpu"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedEngine:
-    """An engine profile with the memory settings of its rows."""
+    """An engine profile with the memory settings of its rows, and the settings of its server."""
 
     label: str
     profile: EngineProfile
     memory: MemoryOverrides
+    engine_settings: Mapping[str, Value] = field(default_factory=dict)
+    tuned: bool = True
 
 
 def slug_of(entry: Entry) -> str | None:
@@ -53,19 +57,32 @@ def _with_changes(slug: str, changes: Iterable[tuple[str, float | str | Sequence
     return f"{slug} ({told})" if told else slug
 
 
-def resolve_sweep_engine(entry: str | OverriddenEngine, facts: Facts, shared: Memory) -> ServedEngine:
-    """An engine of a sweep: the memory settings of all rows, and those of its own before them.
+def resolve_sweep_engine(entry: str | OverriddenEngine, facts: Facts, sweep: Sweep) -> ServedEngine:
+    """An engine of a sweep: the settings of all rows, and those of its own before them.
 
     Raises:
-        ResolutionError: no profile has this name.
+        ResolutionError: no profile has this name, or the engine has no such setting.
     """
     profile = resolve_engine(slug_of(entry) or "", facts, ())
-    own = {} if isinstance(entry, str) else {name: value for name, value in entry.memory if value is not None}
+    own, settings, launch = _own(entry)
+    stated = dict(sweep.engine_settings) | settings
+    check_settings(stated, profile)
+    changes = [*own.items(), *settings.items(), *([("launch", launch)] if launch else [])]
     return ServedEngine(
-        label=_with_changes(profile.label, own.items()),
+        label=_with_changes(profile.label, changes),
         profile=profile,
-        memory=MemoryOverrides(**(dict(shared) | own)),
+        memory=memory_with(MemoryOverrides(**(dict(sweep.memory) | own)), stated, profile),
+        engine_settings=stated,
+        tuned=(launch or sweep.launch) == "tuned",
     )
+
+
+def _own(entry: str | OverriddenEngine) -> tuple[dict[str, Any], dict[str, Value], str | None]:
+    """Memory, settings and launch that an entry states of its own."""
+    if isinstance(entry, str):
+        return {}, {}, None
+    memory = {name: value for name, value in entry.memory if value is not None}
+    return memory, dict(entry.engine_settings), entry.launch
 
 
 def name_faults(sweep: Sweep, facts: Facts) -> list[Issue]:

@@ -1,6 +1,7 @@
 """Figures of a sweep's rows from the vectorised engine: each setting is folded once, rows are arithmetic on arrays."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from estimator.engine.codes import MODE_CODES, Binding, Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.memory.ledger import LEDGER_COLUMNS, MemoryPlan, ledger_columns
 from estimator.engine.memory.replica_cache import grows_with_prompt
-from estimator.engine.serving.steady_state import context_tokens
+from estimator.engine.serving.load import context_tokens
 from estimator.engine.speculation.cost import speculate
 from estimator.engine.speed.prepared import Basis, PreparedKey
 from estimator.engine.speed.sweep import Rows as EngineRows
@@ -20,9 +21,10 @@ from estimator.estimates.memory_fit.load import memory_plan
 from estimator.estimates.sweep.axes import Axes
 from estimator.estimates.sweep.columns import COLUMNS, ColumnKind, Rows, TextValues
 from estimator.estimates.sweep.loads import Loads, loads_of, of_batches
-from estimator.estimates.throughput.setting import draft_key, prepared_key
+from estimator.estimates.throughput.setting import draft_key, prepared_key, traffic_columns
 from estimator.figures.reasons import REASONS
-from estimator.question.workload import Speculative
+from estimator.question.traffic import Traffic
+from estimator.question.workload import ResolvedWorkload, Speculative
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.precisions import resolve_precision
 
@@ -102,6 +104,8 @@ def plan_of(axes: Axes, codes: tuple[Any, ...]) -> Plan:
         precision=resolve_precision(asked, axes.models[model].architecture),
         parallelism=axes.parallelism[parallel],
         memory=served.memory,
+        engine_settings=served.engine_settings,
+        tuned=served.tuned,
         lora=axes.lora,
         workload=axes.workloads[workload],
         speculative=axes.speculative,
@@ -192,6 +196,7 @@ def _figures(axes: Axes, settings: list[Setting], key: NDArray[np.int64], codes:
     longest = np.maximum(longest, 1.0)
     modes = np.array([MODE_CODES[workload.mode] for workload in workloads], dtype=np.intp)[codes[5]]
     asked = np.maximum(loads.batch, 1).astype(np.float64)
+    of_row |= _traffic(workloads, codes[5], asked)
     rows = EngineRows(key=key, mode=modes, concurrency=asked, requests_per_s=loads.rate, **of_row)
     keys = [setting.speed for setting in settings]
     figures: dict[str, Any] = EngineSweep(keys).evaluate(rows)
@@ -202,6 +207,16 @@ def _figures(axes: Axes, settings: list[Setting], key: NDArray[np.int64], codes:
     bases = np.array([_BASES.index(prepared.basis.value) for prepared in keys], dtype=np.int32)
     figures["basis"] = bases[key]
     return figures
+
+
+def _traffic(
+    workloads: Sequence[ResolvedWorkload], place: NDArray[np.int64], concurrency: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """How the requests of each row come; nothing where all are of a service that asks for nothing else."""
+    if all(workload.traffic == Traffic() for workload in workloads):
+        return {}
+    columns = [traffic_columns(workload.traffic, concurrency) for workload in workloads]
+    return {name: np.choose(place, [np.broadcast_to(one[name], place.shape) for one in columns]) for name in columns[0]}
 
 
 def _speculation(

@@ -15,7 +15,7 @@ from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.issues import Issue, IssueCode, ResolutionError
 from estimator.resolvers.plan import ResolvedModel
-from estimator.resolvers.workloads import check_lengths
+from estimator.resolvers.workloads import check_lengths, check_traffic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,7 @@ def load_faults(sweep: Sweep) -> list[Issue]:
     found = Collector()
     for number, workload in enumerate(sweep.workloads):
         check_lengths(workload, found, ("workloads", number))
+        check_traffic(workload, found, ("workloads", number))
         for name, code, detail in _faults(workload):
             found.add(("workloads", number, name), code, detail)
     batched = [workload.mode for workload in sweep.workloads if workload.takes_batches and not workload.own_batches]

@@ -22,6 +22,7 @@ from estimator.estimates.throughput.parts import (
     ConcurrencyPart,
     DecodePart,
     ExpectedPart,
+    FirstTokenPart,
     MeetsSloPart,
     OpenLoadPart,
     PrefillPart,
@@ -53,7 +54,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
     if body.workload is None:
         raise ResolutionError([Issue(path=("workload",), code="required", detail=_("This field is required."))])
     plan = resolve_plan(body, asked.facts)
-    stated = body.precision.kv_cache is not None and body.memory.utilization is not None
+    stated = body.precision.kv_cache is not None and plan.memory.utilization is not None
     result = estimate_throughput(plan, kv_settings_assumed=not stated)
     figures = result.figures
     steps = steps_of(result) if asked.explain else []
@@ -77,6 +78,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         speed_word=speed_word_of(figures),
         time_breakdown_s=_breakdown(result),
         open_load=_open_load(result),
+        first_token=_first_token(result),
         meets_slo=_meets(result),
         speculative=_speculative(result),
         rows=result.rows,
@@ -234,6 +236,24 @@ def _open_load(result: Throughput) -> OpenLoadPart | None:
     return OpenLoadPart(
         utilization=figures.utilization,
         max_stable_requests_per_s=figures.max_stable_requests_per_s or 0.0,
+        ttft_s_p50=figures.ttft_s_p50,
+        ttft_s_p90=figures.ttft_s_p90,
+        ttft_s_p95=figures.ttft_s_p95,
+        ttft_s_p99=figures.ttft_s_p99,
+    )
+
+
+def _first_token(result: Throughput) -> FirstTokenPart | None:
+    figures, traffic = result.figures, result.workload.traffic
+    if figures.ttft_forward_s is None:
+        return None
+    return FirstTokenPart(
+        traffic=traffic.kind,
+        statistic=traffic.statistic,
+        taken_at=traffic.ttft_at,
+        outside_s=figures.ttft_outside_s,
+        waiting_s=figures.ttft_waiting_s,
+        forward_s=figures.ttft_forward_s,
         ttft_s_p50=figures.ttft_s_p50,
         ttft_s_p90=figures.ttft_s_p90,
         ttft_s_p95=figures.ttft_s_p95,

@@ -11,7 +11,8 @@ from estimator.engine.forward_pass.roofline import StepFloor, step_floor
 from estimator.engine.memory.ledger import MemoryPlan
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
 from estimator.engine.serving.capacity import running_tokens
-from estimator.engine.serving.steady_state import context_tokens, micro_batch, prefix_tokens
+from estimator.engine.serving.load import context_tokens, prefix_tokens
+from estimator.engine.serving.steps import micro_batch
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speculation.cost import Speculation, reversal_sequences, speculate
 from estimator.engine.speed.prepared import PreparedKey

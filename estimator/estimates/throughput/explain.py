@@ -3,7 +3,7 @@
 from estimator.engine.codes import Binding, Reason
 from estimator.engine.explain import Step
 from estimator.engine.forward_pass.roofline import StepFloor, added, step_floor
-from estimator.engine.serving.steady_state import micro_batch
+from estimator.engine.serving.steps import micro_batch
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.throughput.compute import Throughput
 
@@ -192,6 +192,10 @@ def _answer_time(result: Throughput) -> list[Step]:
     tpot, ttft, e2e = (result.figures.expected[name].mid for name in ("tpot_s", "ttft_s", "e2e_s"))
     if ttft is None or e2e is None:
         return []
+    figures = result.figures
+    if figures.ttft_outside_s is not None and figures.ttft_waiting_s is not None and figures.ttft_forward_s is not None:
+        # Whole answers are those of the mean from the client, whichever first token was asked for.
+        ttft = figures.ttft_outside_s + figures.ttft_waiting_s + figures.ttft_forward_s
     formula, values, source = "ttft_s", {"ttft_s": ttft}, "an answer of one token is whole with its first token"
     if tpot is not None:
         formula, source = "ttft_s + (output_tokens − 1) · tpot_s", _DEFINITION

@@ -22,6 +22,9 @@ _STATES = (
     "ttft_s_p90",
     "ttft_s_p95",
     "ttft_s_p99",
+    "ttft_outside_s",
+    "ttft_waiting_s",
+    "ttft_forward_s",
 )
 
 
@@ -57,6 +60,9 @@ class SpeedFigures:
     ttft_s_p90: float | None
     ttft_s_p95: float | None
     ttft_s_p99: float | None
+    ttft_outside_s: float | None
+    ttft_waiting_s: float | None
+    ttft_forward_s: float | None
     parts_s: Mapping[Binding, float | None]
     saturated: bool
     binding: Binding | None

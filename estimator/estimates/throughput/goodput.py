@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from estimator.engine.options import TARGETS
+from estimator.engine.serving.load import answer_time_s, has_gaps
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.queueing import share_within
-from estimator.engine.serving.steady_state import answer_time_s, has_gaps
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.figures import RATE_SIDE
 from estimator.question.workload import ResolvedWorkload, Targets

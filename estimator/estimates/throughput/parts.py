@@ -9,12 +9,13 @@ from estimator.estimates.echo import PlanAnswer
 from estimator.estimates.throughput.compute import SpeculationResult
 from estimator.estimates.throughput.figures import SpeedFigures
 from estimator.figures.speed import FIGURES
+from estimator.question.traffic import Statistic, TakenFrom, TrafficKind
 
 BindingName = Literal["memory_bandwidth", "compute", "interconnect", "overhead", "kv_cache"]
 
 
 ReasonName = Literal[
-    "does_not_fit", "missing-figure", "kv_settings_assumed", "queue_grows", "no_queue", "no_second_token"
+    "does_not_fit", "missing-figure", "kv_settings_assumed", "queue_grows", "no_queue", "no_second_token", "one_step"
 ]
 
 
@@ -114,7 +115,7 @@ class BreakdownPart(ResponsePart):
     """Where the expected time of one request goes, seconds.
 
     The parts add up to ttft_s + (output_tokens - 1) * tpot_s, which is e2e_s except for a static batch, whose e2e_s is
-    that of the whole batch.
+    that of the whole batch, and where traffic asks for another first token than the client's mean.
     """
 
     waiting: float = Field(description="Engine overhead, the running step, prompts ahead and a free place, seconds.")
@@ -152,6 +153,28 @@ OpenLoadPart: Any = part_of(
     ttft_s_p95="95 % of the requests wait no longer, seconds.",
     ttft_s_p99="99 % of the requests wait no longer, seconds.",
 )
+
+
+class FirstTokenPart(ResponsePart):
+    """The time to the first token: of which traffic and statistic it is, where it is taken, and where it goes."""
+
+    traffic: TrafficKind = Field(description="steady: requests of a service; benchmark: those of a closed-loop client.")
+    statistic: Statistic = Field(description="Statistic over requests that expected.ttft_s is.")
+    taken_at: TakenFrom = Field(
+        description="Where expected.ttft_s is taken: client, from sending; admission, from the scheduler; forward, "
+        "from the prompt's first pass."
+    )
+    outside_s: float | None = Field(
+        description="Client and server, before the scheduler has the request and after the last step, mean seconds."
+    )
+    waiting_s: float | None = Field(
+        description="Waits for the scheduler, for prompts ahead and for a free place, mean seconds."
+    )
+    forward_s: float | None = Field(description="The passes of its own prompt, mean seconds.")
+    ttft_s_p50: float | None = Field(description="From the client, half of the requests wait no longer, seconds.")
+    ttft_s_p90: float | None = Field(description="From the client, 90 % of the requests wait no longer, seconds.")
+    ttft_s_p95: float | None = Field(description="From the client, 95 % of the requests wait no longer, seconds.")
+    ttft_s_p99: float | None = Field(description="From the client, 99 % of the requests wait no longer, seconds.")
 
 
 SpeculativePart: Any = part_of(
@@ -228,6 +251,9 @@ class ThroughputAnswer(PlanAnswer):
     speed_word: SpeedName | None = Field(description="How tokens_per_s_per_user feels to a reader.")
     time_breakdown_s: BreakdownPart | None = Field(description="Where the time of a request goes; null when not said.")
     open_load: OpenLoadPart | None = Field(description="Queue of an open loop; null in other modes.")
+    first_token: FirstTokenPart | None = Field(
+        description="Parts and percentiles of the time to the first token; null where none is said."
+    )
     meets_slo: MeetsSloPart | None = Field(description="Targets; null without slo.")
     speculative: SpeculativePart | None = Field(description="Speculative decoding; null when not asked for.")
     rows: list[RowPart] = Field(description="One row for each of batch_sizes, in their order.")

@@ -12,10 +12,13 @@ from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.ledger import MemoryPlan
 from estimator.engine.recent import Recent
+from estimator.engine.serving.launch import LaunchSettings
+from estimator.engine.serving.settings import Server, launch_settings
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.prepared import Key, PreparedKey, prepare
 from estimator.engine.speed.sweep import Rows, Sweep
 from estimator.estimates.memory_fit.load import memory_plan
+from estimator.question.traffic import Traffic
 from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.plan import Plan, ResolvedModel
 
@@ -33,6 +36,7 @@ def prepared_key(
     Raises:
         EngineError: a format or figure the engine does not know.
     """
+    memory = memory_plan(plan)
     ideal, observed = plan.engine.kind == "ideal", plan.memory.kv_cache_tokens_observed is not None
     return prepare(
         Key(
@@ -41,11 +45,26 @@ def prepared_key(
             engine=plan.engine,
             precision=plan.precision,
             parallelism=plan.parallelism,
-            memory=memory_plan(plan),
+            memory=memory,
+            launch=launch_of(plan, memory),
             kv_settings_assumed=kv_settings_assumed and not ideal and not observed,
         ),
         constants,
     )
+
+
+def launch_of(plan: Plan, memory: MemoryPlan) -> LaunchSettings | None:
+    """How the scheduler of a plan's server was started; None where its engine is none that serves."""
+    if plan.engine.serving is None:
+        return None
+    server = Server(
+        architecture=plan.model.architecture,
+        gpu=plan.gpu.spec,
+        engine=plan.engine,
+        parallelism=plan.parallelism,
+        memory=memory,
+    )
+    return launch_settings(server, plan.engine_settings, tuned=plan.tuned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +145,20 @@ def workload_of(plan: Plan) -> ResolvedWorkload:
     return plan.workload
 
 
+def traffic_columns(traffic: Traffic, concurrency: Any) -> dict[str, Any]:
+    """Traffic as the engine's rows hold it."""
+    if traffic == Traffic():
+        return {}
+    return {
+        "waves": np.vectorize(traffic.waves, otypes=[float])(concurrency) + 0.0,
+        "length_ratio": traffic.length_ratio,
+        "ramp_s": traffic.ramp_s or 0.0,
+        "client_s": traffic.client_s,
+        "statistic": traffic.share,
+        "ttft_at": traffic.place,
+    }
+
+
 def rows_of(
     workload: ResolvedWorkload,
     concurrency: Any,
@@ -147,4 +180,5 @@ def rows_of(
         prefix_cache_hit_rate=workload.prefix_cache_hit_rate,
         requests_per_s=workload.requests_per_s if rate is None else rate,
         burstiness_cv=workload.burstiness_cv,
+        **traffic_columns(workload.traffic, concurrency),
     )

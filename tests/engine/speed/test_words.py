@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator.engine.serving.steady_state import answer_time_s
+from estimator.engine.serving.load import answer_time_s
 from estimator.engine.speed.words import speed_word
 
 

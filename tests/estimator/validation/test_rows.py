@@ -4,8 +4,12 @@ import csv
 
 import pytest
 
+from estimator.resolvers.engine_settings import check_settings
+from estimator.validation.launches import launch_of, launches
+from estimator.validation.open_rows import read_open_runs
 from estimator.validation.rows import Metric, read_measurements, read_sources, used
 from estimator.validation.rules import RULES, excluded
+from estimator.validation.shipped import profile as shipped_profile
 from tests.shared_data import shared_dir
 
 
@@ -18,22 +22,64 @@ def test_every_row_names_a_source_with_attribution_and_a_date():
 
 
 def test_the_shipped_figures_are_those_of_the_published_rows():
-    with (shared_dir() / "truth" / "measurements.csv").open(encoding="utf-8", newline="") as stream:
-        truth = {(row["row_id"], row["metric"]): row for row in csv.DictReader(stream)}
+    truth = {}
+    for name in ("measurements.csv", "measurements_2.csv"):
+        with (shared_dir() / "truth" / name).open(encoding="utf-8", newline="") as stream:
+            truth |= {(row["row_id"], row["metric"]): row for row in csv.DictReader(stream)}
     shipped = {(row.id, row.metric.value): row for row in read_measurements()}
     assert shipped.keys() == truth.keys()
     for key, row in shipped.items():
         other = truth[key]
         assert row.value == float(other["value"]), key
-        assert row.concurrency == float(other["concurrency"] or 1), key
-        assert row.core == (other["core"] == "1"), key
+        # A launch states the client's own concurrency; a row without one has the mean that was measured.
+        if not row.launch:
+            assert row.concurrency == float(other["concurrency"] or 1), key
+        assert not row.core or other["core"] == "1", key
         assert bool(row.excluded_by) == (other["use"] != "ok"), key
+
+
+def test_a_launch_is_of_the_engine_of_its_rows_and_states_only_settings_that_it_has():
+    for row in read_measurements():
+        launch = launch_of(row)
+        if launch is None:
+            continue
+        engine = shipped_profile(row.engine)
+        stated = launch.settings_for(row)
+        assert launch.engine == engine.engine, row.id
+        check_settings(stated, engine)
+        assert row.requests >= row.concurrency, row.id
+        longest = stated.get("max_num_tokens")
+        # Whole prompts have to fit into a pass.
+        assert longest is None or longest >= row.input_tokens, row.id
+
+
+def test_every_launch_has_rows():
+    assert {row.launch for row in read_measurements() if row.launch} == set(launches())
+
+
+def test_open_runs_are_those_of_the_published_file():
+    with (shared_dir() / "truth" / "open_loop.csv").open(encoding="utf-8", newline="") as stream:
+        truth = list(csv.DictReader(stream))
+    runs = read_open_runs()
+    assert [run.experiment for run in runs] == [row["experiment"] for row in truth]
+    for run, row in zip(runs, truth, strict=True):
+        assert run.requests_per_s == float(row["request_rate_per_s"])
+        assert run.measured["ttft_s"] == pytest.approx(float(row["ttft_mean_ms"]) / 1e3)
+        assert run.measured["e2e_s"] == pytest.approx(float(row["e2e_mean_ms"]) / 1e3)
 
 
 def test_rows_are_kept_out_only_by_a_rule_that_has_words():
     rows = read_measurements()
     counts = {count.rule: count.rows for count in excluded(rows)}
-    assert counts == {"unlabelled_mtp": 218, "weights_do_not_fit": 26, "mfu_above_0.6": 10}
+    assert counts == {
+        "unlabelled_mtp": 218,
+        "weights_do_not_fit": 26,
+        "sharegpt_burst": 26,
+        "unusable_kernel": 20,
+        "power_cap": 1,
+        "gpu_unknown": 1,
+        "mfu_above_0.6": 10,
+    }
     assert len(used(rows)) == len(rows) - sum(counts.values())
     assert all(RULES.values())
 

@@ -1,0 +1,83 @@
+"""A pass that holds prompts beside sequences that decode, as the scheduler of an engine puts it together."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from estimator.engine.forward_pass.operators import Folded, slowest_rank, with_experts_s
+from estimator.engine.serving.launch import Scheduler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptPass:
+    """A pass with `tokens` of prompts on each rank, linear in how many sequences decode beside it.
+
+    `gpu_s` are the GPU's seconds where `beside` sequences of the replica decode, `slope_s` those of one more.
+    """
+
+    gpu_s: Any
+    slope_s: Any
+    beside: Any
+    tokens: Any
+
+    def plus(self, seconds: Any) -> "PromptPass":
+        """The pass with more GPU time."""
+        return replace(self, gpu_s=self.gpu_s + seconds)
+
+    def seconds(self, folded: Folded, scheduler: Scheduler, decoding: Any) -> Any:
+        """Seconds of the pass: GPU and launches overlap, the longer one counts nearly alone.
+
+        Equation: docs/model.md, eq. (36).
+        """
+        gpu = self.gpu_s + self.slope_s * (decoding - self.beside)
+        launch = folded.launch_s
+        if np.any(scheduler.captured_tokens):
+            captured = self.tokens + decoding <= scheduler.captured_tokens
+            launch = np.where(captured, folded.launch_pieces_s, launch)
+        return beside_launch_s(gpu, launch) + folded.step_s
+
+
+def beside_launch_s(gpu_s: Any, launch_s: Any) -> Any:
+    """Seconds of a pass whose kernels the host launches while earlier ones run, `(gpu⁴ + launch⁴)^¼`.
+
+    Equation: docs/model.md, eq. (36). Source: passes of Kimi-K2.5, DeepSeek-R1 and MiniMax-M2.5 at both sides.
+
+    >>> round(float(beside_launch_s(0.040, 0.040)), 4), round(float(beside_launch_s(0.100, 0.040)), 4)
+    (0.0476, 0.1006)
+    """
+    gpu, launch = gpu_s * gpu_s, launch_s * launch_s
+    return np.sqrt(np.sqrt(gpu * gpu + launch * launch))
+
+
+def prompt_pass(
+    folded: Folded, *, prompts: Any, tokens: Any, attention_s: Any, decoding: Any, linear_s: Any, ranks: Any
+) -> PromptPass:
+    """A pass of `prompts` prompts, `tokens` of them on each of `ranks` ranks, beside `decoding` sequences.
+
+    Args:
+        folded: constants of the key.
+        prompts: prompts on a rank; a share of one where the pass holds a piece of it.
+        tokens: prompt tokens on a rank.
+        attention_s: seconds of attention of one whole prompt.
+        decoding: sequences of the replica that decode in the pass, 0 where the engine runs prompts alone.
+        linear_s: seconds of a decoding sequence, `decode_linear_s` at its context.
+        ranks: attention-data ranks that have prompts in the pass.
+
+    Equation: docs/model.md, eq. (37).
+    """
+    lanes = folded.attention_dp * folded.pipeline
+    beside = slowest_rank(folded, decoding / folded.pipeline)
+    own, heads = beside + tokens, beside + prompts
+    square = own * own
+    per_sequence = linear_s + folded.per_sequence_s
+    each = folded.prefill_token_s + folded.all_rank_token_s * folded.prefill_spread
+    gpu = folded.prefill_fixed_s + folded.head_fixed_s + tokens * each + prompts * attention_s
+    gpu = gpu + beside * per_sequence + np.sqrt(folded.head_memory_s2 + folded.head_token_s2 * heads * heads)
+    slope = per_sequence
+    for memory, token in zip(folded.gemm_memory_s2, folded.gemm_token_s2, strict=True):
+        root = np.sqrt(memory + token * square)
+        gpu = gpu + root
+        slope = slope + token * own / np.maximum(root, 1e-300)
+    gpu = with_experts_s(folded, gpu, decoding / folded.pipeline + tokens * ranks)
+    return PromptPass(gpu_s=gpu, slope_s=slope / lanes, beside=decoding, tokens=tokens)
