@@ -76,14 +76,22 @@ def test_safe_and_likely_users_are_where_throughput_s_bands_cross_the_targets(as
     assert [keeps(rows[2], "mid"), keeps(rows[3], "mid")] == [True, False]
 
 
-@pytest.mark.parametrize(("users", "state"), [(2, "safe"), (16, "likely"), (24, "too_slow"), (40, "does_not_fit")])
-def test_the_state_follows_the_users(ask, users, state):
-    answer = ask(**ASKED | {"workload": ASKED["workload"] | {"concurrency": users}}, changes=False)
-    assert answer["verdict"]["state"] == state
-    within = answer["max_concurrency_within_slo"]
-    assert (state == "safe") is (users <= within["low"])
-    assert (state in ("safe", "likely")) is (users <= within["mid"])
-    assert (state == "does_not_fit") is (users > answer["memory"]["max_sequences"])
+def test_the_state_follows_the_users(ask):
+    first = ask(**ASKED, changes=False)
+    users, held = first["max_concurrency_within_slo"], first["memory"]["max_sequences"]
+    assert 0 < users["low"] < users["mid"] < held
+    states = {
+        users["low"]: "safe",
+        users["low"] + 1: "likely",
+        users["mid"]: "likely",
+        users["mid"] + 1: "too_slow",
+        held: "too_slow",
+        held + 1: "does_not_fit",
+    }
+    for count, state in states.items():
+        answer = ask(**ASKED | {"workload": ASKED["workload"] | {"concurrency": count}}, changes=False)
+        assert (count, answer["verdict"]["state"]) == (count, state)
+        assert answer["max_concurrency_within_slo"] == users
 
 
 def test_without_targets_users_are_those_that_memory_holds(ask):
