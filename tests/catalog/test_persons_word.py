@@ -82,6 +82,7 @@ def word(request, models, django_db_setup, django_db_blocker) -> Iterator[Word]:
         transaction.set_rollback(True)
 
 
+# One worker of pytest each: what was done and loaded is kept for a class.
 # A price list that is gone keeps away all prices of its reading: it would hide what became of other rows.
 TOGETHER = [[model for model in ROW_MODELS if model is not PriceList], [PriceList]]
 of_every_kind = pytest.mark.parametrize(
@@ -98,6 +99,7 @@ def models(request):
     return request.param
 
 
+@pytest.mark.xdist_group("deleted")
 @of_every_kind
 class TestDeleted:
     loads = 2
@@ -117,6 +119,7 @@ class TestDeleted:
         assert word.said[1].count("0 to add") == word.said[0].count("0 to add")
 
 
+@pytest.mark.xdist_group("renamed")
 @of_every_kind
 class TestRenamed:
     loads = 1
@@ -134,6 +137,7 @@ class TestRenamed:
         assert f"now renamed-by-ada-{model._meta.model_name}" in word.said[0]
 
 
+@pytest.mark.xdist_group("edited")
 @of_every_kind
 class TestEdited:
     loads = 1
