@@ -71,7 +71,7 @@ def test_speed_is_throughput_and_says_whether_the_targets_are_met(client):
 def test_verdict_cost_and_the_price_that_was_given(client):
     words = (*PLAN, "-w", "fp8", "--price", "2.58")
     shown = run("verdict", *words, "--ttft", "2", "--tpot", "0.05").stdout
-    assert "16 users likely stay within your targets, but only 2 are safe." in shown
+    assert "16 users likely stay within your targets, but only 4 are safe." in shown
     assert re.search(r"2 × B200 SXM +safe +\d+–\d+", shown)
     bill = json.loads(run("cost", *words, "--json").stdout)["self_hosted"]
     assert bill["cost_per_hour"] == "5.16"

@@ -46,7 +46,7 @@ def test_make_run_on_embedded_defaults(live_service, tmp_path):
     assert (tmp_path / "var" / "demo.json").stat().st_mode & 0o077 == 0
     token = service.token
     assert answer_in_chunks(service, [b'{"words"', b": 900}"])["tokens"] == 1200
-    call = service.text().split("A first answer:")[1].split("Ctrl-C")[0]
+    call = service.text().split("the same by the API:")[1].split("Ctrl-C")[0]
     answer = subprocess.run(["bash", "-c", call], capture_output=True, text=True, timeout=HANGS_AFTER_S).stdout
     assert json.loads(answer)["feasible"] is True
     survives_kills_and_stops_cleanly(service)
