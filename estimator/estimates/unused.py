@@ -16,6 +16,7 @@ from estimator.question.acting import idle_fields, is_given
 from estimator.question.gpu import GpuFigures
 from estimator.question.plan import PlanRequest
 from estimator.question.workload import Speculative, Workload
+from estimator.resolvers.engine_settings import memory_settings
 from estimator.resolvers.plan import Plan
 
 Unused = tuple[str, str]
@@ -47,8 +48,11 @@ def _given(body: BaseModel, path: str) -> bool:
     if (parents[0] if parents else name) not in body.__pydantic_fields_set__:
         return False
     part: object = body
-    for parent in parents:
+    for place, parent in enumerate(parents, start=1):
         part = part[int(parent)] if isinstance(part, list) else getattr(part, parent, None)
+        if isinstance(part, dict):
+            # A key may hold points of its own.
+            return ".".join((*parents, name)[place:]) in part
     return isinstance(part, BaseModel) and is_given(part, name)
 
 
@@ -70,6 +74,9 @@ def unused_in_plan(plan: Plan) -> Iterator[Unused]:
     if plan.parallelism.gpus == 1:
         alone = _("one GPU exchanges nothing")
         yield from ((f"gpu.{n}", alone) for n in ("link", "link_bytes_per_s_per_direction", "scale_up_gpus"))
+    if plan.engine.serving is None:
+        unlaunched = _("the figures of %(engine)s know no scheduler") % {"engine": plan.engine.engine}
+        yield from ((path, unlaunched) for path in ("launch", "workload.traffic"))
     if asked.activations is not None and _same_products(plan):
         yield "precision.activations", _("products with these weights run in the format that they run in anyway")
 
@@ -92,9 +99,12 @@ def unused_by_speed() -> Iterator[Unused]:
     yield "gpu.tdp_w", _("speed does not depend on the power of a GPU")
 
 
-def unused_by_memory(body: PlanRequest) -> Iterator[Unused]:
+def unused_by_memory(body: PlanRequest, plan: Plan) -> Iterator[Unused]:
     """What the memory of a replica does not depend on."""
-    for path in ("slo", "power", "workload.batch_sizes", "precision.activations", *_of_other_than_memory(body)):
+    of_speed = ("slo", "power", "launch", "workload.batch_sizes", "workload.traffic", "precision.activations")
+    deciding = memory_settings(plan.engine_settings, plan.engine).values()
+    settings = (f"engine_settings.{name}" for name in plan.engine_settings if name not in deciding)
+    for path in (*of_speed, *settings, *_of_other_than_memory(body)):
         yield path, _("memory does not depend on it")
     for path in ("workload.mode", "workload.requests_per_s", "workload.burstiness_cv"):
         yield path, _("memory is that of the requests in flight, workload.concurrency")
@@ -116,6 +126,8 @@ def unused_by_money(workload: Workload | None) -> Iterator[Unused]:
     """What the speed behind a cost does not take."""
     if workload is not None and workload.mode is WorkloadMode.OPEN_LOOP:
         yield "workload.burstiness_cv", _("the cost is that of the highest rate that is stable")
+    for name in ("statistic", "ttft_at"):
+        yield f"workload.traffic.{name}", _("the cost does not depend on which first token is asked for")
     yield "workload.batch_sizes", _("the cost is that of one load")
     yield "slo", _("the load is not cut to meet targets: see sizing")
     yield "speculative", _("the speed is that without speculation")

@@ -27,6 +27,10 @@ _NO_OPEN_LOOP = Needs(
     "an open loop's requests in flight follow from its rate", lambda load: load.mode is not WorkloadMode.OPEN_LOOP
 )
 _NOT_OFFLINE = Needs("offline takes as many as memory holds", lambda load: load.mode is not WorkloadMode.OFFLINE)
+_FIRST_TOKENS = Needs(
+    "first tokens of single requests are said in closed_loop, open_loop and single_stream",
+    lambda load: load.mode in (WorkloadMode.CLOSED_LOOP, WorkloadMode.OPEN_LOOP, WorkloadMode.SINGLE_STREAM),
+)
 _ARRIVALS = Needs("only an open loop has arrivals", lambda load: load.mode is WorkloadMode.OPEN_LOOP)
 
 
@@ -64,7 +68,7 @@ class Workload(RequestBody):
     prefix_cache_hit_rate: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.0, description="Share of prompt tokens found in the engine's prefix cache, 0 to below 1."
     )
-    traffic: Traffic = Field(
+    traffic: Annotated[Traffic, _FIRST_TOKENS] = Field(
         default=Traffic(), description="How requests come, and which first token is asked for; steady when not given."
     )
     batch_sizes: Annotated[list[Count], Field(max_length=1000)] | None = Field(

@@ -64,6 +64,13 @@ def memory_with(memory: MemoryOverrides, stated: Mapping[str, Value], engine: En
     return replace(memory, **changes)
 
 
+def memory_settings(stated: Mapping[str, Value], engine: EngineProfile) -> dict[str, str]:
+    """The settings stated that decide memory, by the memory override that each is."""
+    known = settings_of(engine.engine)
+    overrides = {name: _memory_of(known[name], value, engine)[0] for name, value in stated.items()}
+    return {override: name for name, override in overrides.items() if override is not None}
+
+
 def _memory_of(setting: EngineSetting, value: Value, engine: EngineProfile) -> tuple[str | None, Value]:
     feeds = setting.feeds
     if feeds == "prefixes_dropped":

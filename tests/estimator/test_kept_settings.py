@@ -30,6 +30,10 @@ QUESTIONS = [
     },
     {"parallelism": {"tp": 2, "pp": 2}},
     {"precision": {"kv_cache": "fp8"}},
+    {"launch": "default"},
+    {"launch": "tuned"},
+    {"engine_settings": {"stream_interval": 10}},
+    {"engine_settings": {"max_num_batched_tokens": 512}},
     {"slo": {"ttft_s": 1}, "workload": LOAD | {"mode": "open_loop", "requests_per_s": 2, "concurrency": None}},
 ]
 
@@ -57,12 +61,24 @@ def test_the_key_of_a_setting_has_every_field_of_its_parts():
     for name, part in (("parallelism", Parallelism), ("precision", Precision), ("memory", Memory)):
         for field in part.model_fields:
             keys.add(_key_of(plain.model_copy(update={name: part.model_construct(**{field: "another"})})))
-    whole = {"model", "gpu", "engine", "speculative", "lora", "mtp_layers_loaded"}
+    whole = {"model", "gpu", "engine", "speculative", "lora", "mtp_layers_loaded", "launch"}
+    keys.add(_key_of(plain.model_copy(update={"engine_settings": {"stream_interval": 10}})))
+    keys.add(_key_of(plain.model_copy(update={"engine_settings": {"stream_interval": 20}})))
     keys |= {_key_of(plain.model_copy(update={field: "another"})) for field in whole}
-    assert len(keys) == 1 + sum(len(part.model_fields) for part in (Parallelism, Precision, Memory)) + len(whole)
+    assert len(keys) == 3 + sum(len(part.model_fields) for part in (Parallelism, Precision, Memory)) + len(whole)
     load = {"workload", "slo", "power"}
-    assert {*whole, *load, "parallelism", "precision", "memory"} == set(PlanRequest.model_fields)
+    assert {*whole, *load, "engine_settings", "parallelism", "precision", "memory"} == set(PlanRequest.model_fields)
     assert _key_of(plain.model_copy(update=dict.fromkeys(load, "another"))) == _key_of(plain)
+
+
+@pytest.mark.parametrize(
+    "other", [{"launch": "default"}, {"engine_settings": {"stream_interval": 10}}, {"workload": LOAD | {"traffic": {}}}]
+)
+def test_a_launch_asked_for_after_another_is_not_answered_with_it(other):
+    kept = fresh_facts()
+    first, plain = answer("throughput", other, kept), answer("throughput", {}, kept)
+    assert plain["expected"] == answer("throughput", {}, fresh_facts())["expected"]
+    assert (first["expected"] == plain["expected"]) is ("workload" in other)
 
 
 def test_an_edited_row_changes_the_next_answer(client):

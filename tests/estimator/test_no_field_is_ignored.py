@@ -229,11 +229,13 @@ NO_DIFFERENCE = {
     ("sizing by rate", "workload.mode"): "a peak rate is an open loop",
     ("tiered bill", "api.price.meters"): "the request is long enough for the tier",
     **{
-        (
-            question,
-            "self_hosted.memory.cudagraph_capture_sizes",
-        ): "fewer graphs leave memory that this load has no use of"
-        for question in ("cost of closed_loop", "cost of static_batch", "cost of single_stream", "cost by ratio")
+        (f"sizing {of}", f"workload.traffic.{name}"): "the target of the first token is not what binds"
+        for of in ("by concurrency", "by users", "at a price", "of owned GPUs")
+        for name in ("statistic", "ttft_at")
+    },
+    **{
+        (question, "self_hosted.workload.traffic.kind"): "one request in flight is sent alike by client and service"
+        for question in ("cost by ratio", "break-even of a plan")
     },
     ("order of owned GPUs", "slo.band_side"): "both sides are within these targets",
     ("cache with marks", "api.price.tiers"): "no prompt reaches the tier",

@@ -229,7 +229,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
 
 
 def _unused(body: MemoryFitRequest, plan: Plan) -> tuple[str, ...]:
-    return unused_warnings(body, (*unused_by_memory(body), *unused_in_plan(plan)))
+    return unused_warnings(body, (*unused_by_memory(body, plan), *unused_in_plan(plan)))
 
 
 def _launch_hint(estimate: MemoryEstimate) -> list[str]:

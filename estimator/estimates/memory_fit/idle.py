@@ -10,6 +10,7 @@ from estimator.engine.memory.ledger import ranks
 from estimator.engine.memory.replica_cache import cache_of
 from estimator.engine.options import MemoryOverrides
 from estimator.estimates.memory_fit.load import load_of, memory_plan
+from estimator.resolvers.engine_settings import memory_settings
 from estimator.resolvers.plan import Plan
 
 # What every engine has, whether it binds here or not; the roofline makes no passes that a batch could limit.
@@ -25,7 +26,9 @@ def idle_settings(plan: Plan, prefix: str = "") -> Iterator[str]:
         plan: the resolved plan.
         prefix: place of the plan in the request, with its last point.
     """
-    yield from idle_warning(f"{prefix}memory.{name}" for name in idle_names(plan, special_settings(plan)))
+    own = memory_settings(plan.engine_settings, plan.engine)
+    idle = idle_names(plan, special_settings(plan))
+    yield from idle_warning(prefix + (f"engine_settings.{own[n]}" if n in own else f"memory.{n}") for n in idle)
 
 
 def special_settings(plan: Plan) -> list[str]:

@@ -1,6 +1,6 @@
 """`estimates/sizing/`: replicas and GPUs for a demand within targets and budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Literal, get_args
@@ -24,11 +24,13 @@ from estimator.estimates.sizing.parts import SizingAnswer, nearest_part, option_
 from estimator.estimates.sizing.question import Demand
 from estimator.estimates.throughput.setting import workload_of
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
+from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
 from estimator.question.fields import Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
 from estimator.question.formats import CacheFormatName, WeightFormatName
 from estimator.question.model import ModelRef
 from estimator.question.ownership import OwnedGpus
-from estimator.question.plan import DEFAULT_ENGINE, Degree, Memory, PlanRequest, Precision
+from estimator.question.plan import DEFAULT_ENGINE, Degree, EngineSettings, Launch, Memory, PlanRequest, Precision
+from estimator.question.traffic import TrafficKind
 from estimator.question.workload import Targets, Workload
 from estimator.resolvers.candidates import Candidates, Wanted, resolve_candidates
 from estimator.resolvers.collect import Collector
@@ -102,6 +104,10 @@ class SizingRequest(RequestBody):
     demand: Demand
     candidates: CandidatesPart
     memory: Memory = Field(default=Memory(), description="Overrides of the profile's memory settings.")
+    engine_settings: EngineSettings = Field(
+        default={}, description="Settings of each server by its engine's own names, as estimates of a plan take them."
+    )
+    launch: Launch = Field(default="tuned", description="tuned or default, as estimates of a plan take it.")
     slo: Targets | None = Field(default=None, description="Targets of a request; none when left out.")
     objective: Literal["min_gpus", "min_cost", "max_goodput_per_gpu"] = Field(
         default="min_gpus", description="What the first option has: fewest GPUs, lowest bill, or most per GPU."
@@ -190,6 +196,8 @@ def _base(body: SizingRequest) -> PlanRequest:
         engine=body.engine,
         precision=Precision(kv_cache=body.candidates.kv_cache),
         memory=body.memory,
+        engine_settings=body.engine_settings,
+        launch=body.launch,
         workload=_lengths(body),
     )
 
@@ -214,8 +222,11 @@ def _lengths(body: SizingRequest) -> Workload:
         if value not in (default, of_demand):
             detail = _("The load of a sizing is that of demand: say it there, or leave it out.")
             found.add(("workload", name), "not_supported", detail)
+    if given.traffic.kind is not TrafficKind.STEADY:
+        detail = _("A demand is that of a service; throughput and verdict take a benchmark's requests.")
+        found.add(("workload", "traffic", "kind"), "not_supported", detail)
     found.raise_if_any()
-    lengths = ("input_tokens", "output_tokens", "context_tokens", "prefix_cache_hit_rate")
+    lengths = ("input_tokens", "output_tokens", "context_tokens", "prefix_cache_hit_rate", "traffic")
     return Workload(concurrency=1, **{name: getattr(given, name) for name in lengths})
 
 
@@ -269,6 +280,17 @@ def _around(body: SizingRequest, base: PlanRequest) -> Neighbourhood:
     )
 
 
+def _unused(body: SizingRequest) -> Iterator[Unused]:
+    """Which first token was asked for where no target is held against it."""
+    why = None
+    if body.demand.requests_per_s_peak is not None:
+        why = _("of arrivals the client's first tokens at slo.percentile are held against the targets")
+    elif body.slo is None or body.slo.ttft_s is None:
+        why = _("slo.ttft_s is needed with it")
+    if why is not None:
+        yield from ((f"workload.traffic.{name}", why) for name in ("statistic", "ttft_at"))
+
+
 def _about(
     body: SizingRequest, candidates: Candidates, slo: Targets, prices: Mapping[str, GpuPrice | None]
 ) -> Resolved:
@@ -282,6 +304,7 @@ def _about(
     ]
     if plans:
         warnings += idle_settings(plans[0])
+        warnings += unused_warnings(body, (*_unused(body), *unused_in_plan(plans[0])))
     if plans and binding_targets(slo, workload_of(plans[0])) != slo:
         warnings.append(no_gap_text())
     if slo.percentile is not None and body.demand.requests_per_s_peak is None:

@@ -6,10 +6,11 @@ from pydantic import Field
 
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import Amount, ResponsePart, part_of, shown
-from estimator.estimates.echo import EngineEcho, ModelEcho, setting_echo, targets_echo
+from estimator.estimates.echo import EngineEcho, ModelEcho, SettingEcho, setting_echo, targets_echo
 from estimator.estimates.sizing.question import Demand
 from estimator.question.fields import MeanTokens
-from estimator.question.plan import Memory
+from estimator.question.plan import Launch, Memory
+from estimator.question.traffic import Traffic
 from estimator.question.workload import Targets, Workload
 from estimator.resolvers.plan import Plan
 
@@ -21,6 +22,7 @@ SizingLengthsEcho: Any = part_of(
     output_tokens=shown("Mean answer of a request, tokens.", kind=MeanTokens),
     context_tokens=shown("Cache length asked for, tokens; null: from the lengths.", kind=MeanTokens | None),
     prefix_cache_hit_rate=shown("Share of prompt tokens found in the prefix cache.", kind=float),
+    traffic=shown("Which first token is held against the targets.", kind=Traffic),
 )
 
 
@@ -56,6 +58,10 @@ class SizingInputs(ResponsePart):
     model: ModelEcho | None = Field(description="The model; null where no candidate could be planned.")
     engine: EngineEcho | None = Field(description="The engine profile; null where no candidate could be planned.")
     memory: Memory = Field(description="Overrides of the profile's memory settings; null: the profile's own.")
+    engine_settings: list[SettingEcho] = Field(
+        description="Settings of each server that speed depends on, by its engine's own names, stated and by default."
+    )
+    launch: Launch = Field(description="tuned: kernels were picked by flags; default: a plain start.")
     workload: SizingLengthsEcho | None = Field(description="Lengths; null where no candidate could be planned.")
     demand: Demand
     candidates: CandidatesEcho
@@ -72,11 +78,14 @@ class SizingInputs(ResponsePart):
             body: the `SizingRequest`.
             plan: a plan of it, None where there is none.
         """
-        own = {"model": None, "engine": None, "memory": body.memory} if plan is None else setting_echo(plan)
+        unplanned = {"model": None, "engine": None, "memory": body.memory, "engine_settings": [], "launch": body.launch}
+        own = unplanned if plan is None else setting_echo(plan)
         return cls(
             model=own["model"],
             engine=own["engine"],
             memory=own["memory"],
+            engine_settings=own["engine_settings"],
+            launch=own["launch"],
             workload=None if plan is None or plan.workload is None else SizingLengthsEcho.model_validate(plan.workload),
             demand=body.demand,
             candidates=CandidatesEcho.of(body.candidates, plan),

@@ -21,9 +21,8 @@ from estimator.estimates.memory_fit.load import memory_plan
 from estimator.estimates.sweep.axes import Axes
 from estimator.estimates.sweep.columns import COLUMNS, ColumnKind, Rows, TextValues
 from estimator.estimates.sweep.loads import Loads, loads_of, of_batches
-from estimator.estimates.throughput.setting import draft_key, prepared_key, traffic_columns
+from estimator.estimates.throughput.setting import STEADY, draft_key, prepared_key, traffic_columns
 from estimator.figures.reasons import REASONS
-from estimator.question.traffic import Traffic
 from estimator.question.workload import ResolvedWorkload, Speculative
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.precisions import resolve_precision
@@ -213,10 +212,12 @@ def _traffic(
     workloads: Sequence[ResolvedWorkload], place: NDArray[np.int64], concurrency: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64]]:
     """How the requests of each row come; nothing where all are of a service that asks for nothing else."""
-    if all(workload.traffic == Traffic() for workload in workloads):
-        return {}
-    columns = [traffic_columns(workload.traffic, concurrency) for workload in workloads]
-    return {name: np.choose(place, [np.broadcast_to(one[name], place.shape) for one in columns]) for name in columns[0]}
+    found: dict[str, NDArray[np.float64]] = {}
+    for number, workload in enumerate(workloads):
+        of_it = place == number
+        for name, value in traffic_columns(workload.traffic, concurrency[of_it]).items():
+            found.setdefault(name, np.full(place.shape, STEADY[name]))[of_it] = value
+    return found
 
 
 def _speculation(

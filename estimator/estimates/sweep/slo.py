@@ -31,7 +31,8 @@ def meets_slo(columns: Rows, slo: Targets | None, binds_tpot: NDArray[np.bool_])
     for name, target in targets.items():
         figures = np.array(columns[f"{name}_{side}"], dtype=np.float64)
         if len(opened):
-            figures[opened] = open_times(under_load, name, side, slo.percentile_in(WorkloadMode.OPEN_LOOP))
+            percentile = slo.percentile_in(WorkloadMode.OPEN_LOOP)
+            figures[opened] = open_times(under_load, name, side, percentile, under_load["output_tokens"])
         binds = binds_tpot if name == "tpot_s" else np.ones(count, dtype=bool)
         known = np.isfinite(figures)
         bound |= binds
@@ -62,6 +63,7 @@ def goodput_columns(columns: Rows, slo: Targets | None, binds_tpot: NDArray[np.b
 
 
 _OPEN_COLUMNS = (
+    "output_tokens",
     *(f"{name}_{side}" for name in TARGETS for side in ("mid", "high")),
     *(f"ttft_s_p{percentile}" for percentile in PERCENTILES),
 )

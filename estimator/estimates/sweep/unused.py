@@ -62,6 +62,8 @@ def _rules(sweep: Sweep) -> Iterator[Unused]:
     for name in Memory.model_fields:
         if all(isinstance(one, OverriddenEngine) and is_given(one.memory, name) for one in sweep.engines):
             yield f"memory.{name}", _("each engine has its own")
+    if all(isinstance(one, OverriddenEngine) and one.launch is not None for one in sweep.engines):
+        yield "launch", _("each engine has its own")
     for place, gpu in enumerate(sweep.gpus):
         if isinstance(gpu, GpuFigures) and sweep.power is None:
             yield f"gpus.{place}.tdp_w", _("power is needed with it")
@@ -96,7 +98,9 @@ def _at_work(one: _Doubtful, codes: tuple[int, ...], sweep: Sweep, plan: Plan) -
         return False
     engine = sweep.engines[codes[2]]
     name = one.of_plan.removeprefix("memory.")
-    own = isinstance(engine, OverriddenEngine) and name in Memory.model_fields and is_given(engine.memory, name)
+    own = isinstance(engine, OverriddenEngine) and (
+        engine.launch is not None if name == "launch" else name in Memory.model_fields and is_given(engine.memory, name)
+    )
     return not (one.axis is None and own)
 
 
@@ -105,8 +109,12 @@ def _doubtful(sweep: Sweep) -> Iterator[_Doubtful]:
     yield from _of_entries(sweep.gpus, "gpus", 1, "gpu.", ("link", "link_bytes_per_s_per_direction", "scale_up_gpus"))
     formats = ("attention_weights", "expert_weights", "activations")
     yield from _of_entries(sweep.precisions, "precisions", 3, "precision.", formats)
+    yield from _of_entries(sweep.workloads, "workloads", 5, "workload.", ("traffic",))
+    yield from _of_entries(sweep.engines, "engines", 2, "", ("launch",))
     if sweep.lora is not None:
         yield _Doubtful(path="lora", of_plan="lora")
+    if is_given(sweep, "launch"):
+        yield _Doubtful(path="launch", of_plan="launch")
     special = [name for name in Memory.model_fields if name not in GENERAL]
     yield from (_Doubtful(path=f"memory.{n}", of_plan=f"memory.{n}") for n in special if is_given(sweep.memory, n))
     own = {place: one.memory for place, one in enumerate(sweep.engines) if isinstance(one, OverriddenEngine)}

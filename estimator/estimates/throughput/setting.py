@@ -1,7 +1,7 @@
 """From a plan to the engine: the key whose constants are folded, and the loads as rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -146,7 +146,7 @@ def workload_of(plan: Plan) -> ResolvedWorkload:
 
 
 def traffic_columns(traffic: Traffic, concurrency: Any) -> dict[str, Any]:
-    """Traffic as the engine's rows hold it."""
+    """Traffic as the engine's rows hold it; nothing of a service that asks for nothing else, which `STEADY` is."""
     if traffic == Traffic():
         return {}
     return {
@@ -157,6 +157,11 @@ def traffic_columns(traffic: Traffic, concurrency: Any) -> dict[str, Any]:
         "statistic": traffic.share,
         "ttft_at": traffic.place,
     }
+
+
+_OF_TRAFFIC = ("waves", "length_ratio", "ramp_s", "client_s", "statistic", "ttft_at")
+STEADY: dict[str, Any] = {one.name: one.default for one in fields(Rows) if one.name in _OF_TRAFFIC}
+"""The columns of traffic of a service that asks for nothing else."""
 
 
 def rows_of(

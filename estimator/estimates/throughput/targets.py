@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from estimator.engine.codes import Reason
 from estimator.engine.options import TARGETS, BandSide
+from estimator.engine.serving.load import answer_time_s, has_gaps
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.sweep import Sweep
@@ -133,19 +134,23 @@ def times_of(columns: dict[str, Any], name: str, side: str, percentile: int, wor
     times: Floats = columns[f"{name}_{side}"]
     if workload.mode is not WorkloadMode.OPEN_LOOP or side == "ceiling":
         return times
-    return open_times(columns, name, side, percentile)
+    return open_times(columns, name, side, percentile, workload.output_tokens)
 
 
-def open_times(columns: Mapping[str, Any], name: str, side: str, percentile: int) -> Floats:
-    """Times of an open load: TTFT and end-to-end time at the percentile, scaled by the band of the mean."""
+def open_times(columns: Mapping[str, Any], name: str, side: str, percentile: int, output_tokens: Any) -> Floats:
+    """Times of an open load: TTFT and end-to-end time at the percentile, scaled by the band of the mean.
+
+    Both are the client's, whichever first token `workload.traffic` asks for: `ttft_s` of a column may be another.
+    """
     times: Floats = columns[f"{name}_{side}"]
     if name == "tpot_s":
         return times
     first = columns[f"ttft_s_p{percentile}"] * (columns[f"ttft_s_{side}"] / columns["ttft_s_mid"])
     if name == "ttft_s":
         return np.asarray(first, dtype=np.float64)
-    later: Floats = times - columns[f"ttft_s_{side}"] + first
-    return later
+    tokens = np.asarray(output_tokens, dtype=np.float64)
+    later = np.where(has_gaps(tokens), answer_time_s(0.0, columns[f"tpot_s_{side}"], tokens), 0.0)
+    return np.asarray(first + later, dtype=np.float64)
 
 
 def _within(columns: dict[str, Any], slo: Targets, side: str, workload: ResolvedWorkload, percentile: int) -> Bools:

@@ -4,6 +4,9 @@ import orjson
 import pytest
 
 from estimator.constants.engine_settings import all_settings, settings_of
+from estimator.estimates.sweep import compute as sweeps
+from reports.api.schemas import CreateReportRequest, plain
+from reports.services.preparing import prepare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
 
@@ -193,3 +196,79 @@ def test_a_figure_that_is_not_said_has_its_reason(client, load, engine):
         assert expected["reason_detail"]
     else:
         assert expected["reason"] is None
+
+
+@pytest.fixture
+def size(client):
+    def post(slo=None, demand=None, workload=None, **body):
+        body = {
+            "model": "llama-3.1-8b", "engine": "vllm-0.19", "demand": demand or {"concurrency": 20_000},
+            "workload": {"input_tokens": 1000, "output_tokens": 200} | (workload or {}),
+            "candidates": {"gpus": ["h100-sxm5-80gb"], "tp": [1]}, "slo": slo or {"ttft_s": 0.2, "band_side": "mid"},
+        } | body  # fmt: skip
+        return client.post("/api/v1/estimates/sizing/", orjson.dumps(body), content_type="application/json").json()
+
+    return post
+
+
+def test_a_sizing_takes_launch_settings_and_the_first_token_that_its_target_is_held_against(size):
+    def replicas(**body):
+        return size(**body)["options"][0]["replicas"]
+
+    plain = replicas()
+    steady = {"tpot_s": 0.015}
+    assert replicas(slo=steady, launch="default") > replicas(slo=steady)
+    assert replicas(engine_settings={"max_num_seqs": 2}) == 10_000
+    assert replicas(workload={"traffic": {"client_s": 0.02}}) > plain
+    assert (
+        replicas(workload={"traffic": {"statistic": "p99"}})
+        > plain
+        > replicas(workload={"traffic": {"ttft_at": "forward"}})
+    )
+    echoed = size(launch="default", engine_settings={"stream_interval": 10})["inputs"]
+    assert echoed["launch"] == "default"
+    assert {"name": "stream_interval", "value": 10, "stated": True} in echoed["engine_settings"]
+
+
+def test_a_sizing_refuses_a_benchmark_and_names_what_no_target_is_held_against(size):
+    refused = size(workload={"traffic": {"kind": "benchmark"}})["errors"]
+    assert refused[0]["pointer"] == "#/workload/traffic/kind"
+    p99 = {"traffic": {"statistic": "p99"}}
+    for body in ({"slo": {"tpot_s": 0.05}}, {"demand": {"requests_per_s_peak": 5}, "slo": {"ttft_s": 1}}):
+        assert any("workload.traffic.statistic" in text for text in size(workload=p99, **body)["warnings"])
+
+
+@pytest.mark.parametrize("asked", [{"statistic": "p99"}, {"ttft_at": "forward"}])
+def test_a_target_of_the_whole_answer_does_not_depend_on_the_first_token_asked_for(ask, asked):
+    load = {"mode": "open_loop", "requests_per_s": 5, "concurrency": None}
+    plain, other = (ask(workload=load, traffic=one, slo={"e2e_s": 6}).json() for one in (None, asked))
+    assert plain["expected"]["ttft_s"] != other["expected"]["ttft_s"]
+    assert plain["expected"]["max_requests_per_s_within_slo"] == other["expected"]["max_requests_per_s_within_slo"]
+    assert plain["expected"]["max_requests_per_s_within_slo"]["mid"] > 0
+    assert plain["meets_slo"] == other["meets_slo"]
+
+
+def test_memory_names_the_settings_that_it_does_not_depend_on(client):
+    settings = {"stream_interval": 10, "max_num_seqs": 64}
+    body = MODEL | {"engine": "vllm-0.19", "launch": "default", "engine_settings": settings}
+    answer = client.post("/api/v1/estimates/memory-fit/", orjson.dumps(body), content_type="application/json").json()
+    (text,) = [one for one in answer["warnings"] if "memory does not depend" in one]
+    assert "launch" in text
+    assert "engine_settings.stream_interval" in text
+    assert "max_num_seqs" not in text
+
+
+def test_each_load_of_a_sweep_has_its_own_traffic(ask):
+    kinds = [None, {"client_s": 0.1}, BENCHMARK, *({"statistic": "p99", "client_s": n / 100} for n in range(32))]
+    order = {"name": "r", "sweep": {
+        "models": [MODEL["model"]], "gpus": [MODEL["gpu"]], "engines": ["vllm-0.19"],
+        "precisions": [MODEL["precision"]],
+        "workloads": [
+            LOAD | {"name": str(n)} | ({"traffic": traffic} if traffic else {}) for n, traffic in enumerate(kinds)
+        ],
+    }}  # fmt: skip
+    body = CreateReportRequest.model_validate_json(orjson.dumps(order))
+    made = prepare(sweep=plain(body.sweep), slo=None, pricing=None)
+    rows = sweeps.load(made.inputs, made.snapshot).rows(0, len(kinds))
+    for place in (0, 1, 2, len(kinds) - 1):
+        assert rows["ttft_s_mid"][place] == pytest.approx(ttft(ask(traffic=kinds[place])))
