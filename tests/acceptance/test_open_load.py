@@ -2,7 +2,13 @@
 
 import pytest
 
-from estimator.engine.speed.bands import spread
+from estimator.constants.bands import BAND_RULES
+from estimator.engine.speed.bands import spread, widened
+
+
+def most_throughput():
+    """The band of maxima. Those of dense models were measured with TensorRT-LLM alone: vLLM is another engine."""
+    return widened(spread("max", "dense"), "max", BAND_RULES.distance_of_kernel)
 
 
 @pytest.fixture
@@ -25,7 +31,7 @@ def open_load(ask):
 def test_a_growing_queue_yields_the_stable_rate_within_the_band_of_the_most_throughput(open_load):
     answer = open_load(1000)
     rate = answer["expected"]["requests_per_s"]
-    low, high = spread("max", "dense")
+    low, high = most_throughput()
     assert answer["expected"]["reason"] == "queue_grows"
     assert answer["expected"]["ttft_s"] is None
     assert rate["mid"] == pytest.approx(answer["open_load"]["max_stable_requests_per_s"])
@@ -42,6 +48,6 @@ def test_a_load_well_within_capacity_is_served_whatever_the_error(open_load):
 def test_the_highest_rate_within_the_targets_carries_the_error_of_capacity(open_load):
     answer = open_load(2)
     best = answer["expected"]["max_requests_per_s_within_slo"]
-    low, _ = spread("max", "dense")
+    low, _ = most_throughput()
     assert best["low"] <= low * answer["open_load"]["max_stable_requests_per_s"] * (1 + 1e-9)
     assert best["low"] < best["mid"] < best["high"] <= answer["ceiling"]["max_requests_per_s_within_slo"]

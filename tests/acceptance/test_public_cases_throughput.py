@@ -19,6 +19,18 @@ def closed(inputs, outputs, concurrency, **more):
     return {"input_tokens": inputs, "output_tokens": outputs, "concurrency": concurrency} | more
 
 
+def measured(inputs, outputs, concurrency, **more):
+    """What InferenceX's client sends: ten rounds of lengths from 0.8 of the longest; 0.0148 s of its own."""
+    traffic = {"kind": "benchmark", "random_range_ratio": 0.8, "client_s": 0.0148}
+    return closed(inputs, outputs, concurrency, traffic=traffic, **more)
+
+
+# Settings of the launch scripts of these benchmarks (dsr1_fp4_b200.sh, kimik2.5_fp4_b200.sh of InferenceX).
+DSR1 = {"chunked_prefill_size": 16384, "disable_piecewise_cuda_graph": True, "scheduler_recv_interval": 30,
+        "stream_interval": 10}  # fmt: skip
+KIMI = {"max_num_batched_tokens": 16384, "stream_interval": 20}
+
+
 def stream(inputs=500, outputs=500):
     return {"mode": "single_stream", "input_tokens": inputs, "output_tokens": outputs}
 
@@ -242,15 +254,21 @@ def test_t18_the_bandwidth_comes_with_source_and_date(ask):
 
 def test_t19_a_target_of_the_first_token_breaks_before_the_throughput_stops_rising(speed):
     batches = [4, 16, 64, 256, 1024]
-    answer = speed("deepseek-r1", "b200-sxm-180gb", closed(1024, 1024, 64, batch_sizes=batches), engine="sglang-0.5",
-                   parallelism={"tp": 8, "ep": 8},
-                   precision={"weights": "fp8", "expert_weights": "nvfp4", "kv_cache": "fp8"})  # fmt: skip
-    totals = [row["tokens_per_s_total"]["mid"] for row in answer["rows"]]
+
+    def totals_and_first(load, **more):
+        answer = speed("deepseek-r1", "b200-sxm-180gb", load, engine="sglang-0.5", parallelism={"tp": 8, "ep": 8},
+                       precision={"weights": "fp8", "expert_weights": "nvfp4", "kv_cache": "fp8"}, **more)  # fmt: skip
+        return [[row[name]["mid"] for row in answer["rows"]] for name in ("tokens_per_s_total", "ttft_s")]
+
+    totals, service = totals_and_first(closed(1024, 1024, 64, batch_sizes=batches))
     assert totals == sorted(totals)
     gains = [later / earlier for earlier, later in pairwise(totals)]
     assert gains == sorted(gains, reverse=True)  # it bends
-    first = [row["ttft_s"]["mid"] for row in answer["rows"]]
+    # The curve was measured by a client that sends all requests in flight at once: they wait for each other.
+    totals, first = totals_and_first(measured(1024, 1024, 64, batch_sizes=batches), engine_settings=DSR1)
+    assert totals == sorted(totals)
     assert first[0] < 0.5 < first[-1]
+    assert all(ours < theirs for ours, theirs in zip(service, first, strict=True))
 
 
 def test_t21_experts_in_host_memory_get_no_number_and_the_reason(speed):
@@ -337,23 +355,26 @@ def test_t24_what_one_user_sees_and_what_the_replica_makes_are_two_fields(speed)
 
 
 @pytest.mark.parametrize(
-    ("case", "model", "gpu", "engine", "degrees", "precision", "load"),
+    ("case", "model", "gpu", "engine", "degrees", "precision", "load", "settings"),
     [
         (
             "T01", "kimi-k2.5", "b200-sxm-180gb", "vllm-0.19", {"tp": 8},
-            {"expert_weights": "nvfp4", "kv_cache": "fp8"}, closed(8192, 1024, 384),
+            {"expert_weights": "nvfp4", "kv_cache": "fp8"}, measured(8192, 1024, 384), KIMI,
         ),
         (
             "T19", "deepseek-r1", "b200-sxm-180gb", "sglang-0.5", {"tp": 8, "ep": 8},
-            {"weights": "fp8", "expert_weights": "nvfp4", "kv_cache": "fp8"}, closed(922, 922, 64),
+            {"weights": "fp8", "expert_weights": "nvfp4", "kv_cache": "fp8"}, measured(922, 922, 64), DSR1,
         ),
     ],
 )  # fmt: skip
-def test_what_is_not_captured_is_said_as_the_table_says(speed, case, model, gpu, engine, degrees, precision, load):
-    answer = speed(model, gpu, load, engine=engine, parallelism=degrees, precision=precision)
+def test_what_is_not_captured_is_said_as_the_table_says(
+    speed, case, model, gpu, engine, degrees, precision, load, settings
+):
+    answer = speed(model, gpu, load, engine=engine, parallelism=degrees, precision=precision, engine_settings=settings)
     band, row = answer["expected"]["tokens_per_s_per_gpu"], NOT_CAPTURED[case]
     assert band["mid"] == pytest.approx(row.said, rel=0.1)
-    assert row.error > 0.25
+    # The other figures of these curves are met within 0.18.
+    assert row.error > 0.18
     # The causes lie outside of what a band of the model holds; even so the measured figure is not far outside.
     assert 0.75 * band["low"] <= row.measured <= band["high"]
 

@@ -45,12 +45,15 @@ def test_a_report_of_a_release_with_fewer_columns_is_read_priced_and_compared_as
     url = f"/api/v1/reports/{version.report_id}/versions/1/"
     summary, findings, content, rows, csv = said(api, ana, version)
     stored = get_storage().path(version.rows_file)
+    # Columns of a later release that hold nothing in a closed loop.
+    lacked = ("offered_requests_per_s", "utilization")
+    assert all(row[name] is None for row in rows["results"] for name in lacked)
+    names = ", ".join(lacked)
     with duckdb.connect() as connection:
-        kept = f"SELECT * EXCLUDE (offered_requests_per_s, utilization, ttft_s_p95) FROM read_parquet('{stored}')"
+        kept = f"SELECT * EXCLUDE ({names}) FROM read_parquet('{stored}')"
         connection.execute(f"COPY ({kept}) TO '{stored}.old' (FORMAT parquet, COMPRESSION zstd)")
     older = version.rows_file.replace(".parquet", "-old.parquet")
     Path(f"{stored}.old").rename(get_storage().path(older))
-    lacked = ("offered_requests_per_s", "utilization", "ttft_s_p95")
     narrow = [
         finding | {name: without(finding[name], lacked) for name in ("row", "other_row") if finding.get(name)}
         for finding in version.findings

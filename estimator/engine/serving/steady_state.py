@@ -19,9 +19,9 @@ from estimator.engine.forward_pass.operators import (
 from estimator.engine.serving.capacity import Capacity, admitted_sequences
 from estimator.engine.serving.launch import Scheduler
 from estimator.engine.serving.load import Load, answer_time_s, turns_of
-from estimator.engine.serving.passes import beside_launch_s
+from estimator.engine.serving.passes import PromptPass
 from estimator.engine.serving.steps import micro_batch
-from estimator.engine.serving.waves import Loop, closed_loop
+from estimator.engine.serving.waves import Loop, closed_loop, outside_s
 from estimator.engine.specs import WorkloadMode
 
 
@@ -57,26 +57,29 @@ class Steady:
     loop: Loop | None = None
 
 
-def prefill_times(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.0) -> Prefill:
-    """Times of a prompt alone in a pass, and packed with others into one of `batched_tokens`.
+def prefill_times(folded: Folded, scheduler: Scheduler, new_tokens: Any, cached_tokens: Any = 0.0) -> Prefill:
+    """Times of a prompt alone in its passes, and packed with others into one of `batched_tokens`.
 
     Equation: docs/model.md, eq. (36).
     """
     prompts = np.maximum(np.floor(folded.batched_tokens / np.maximum(new_tokens, 1.0)), 1.0)
     attention = prefill_attention_s(folded, new_tokens, cached_tokens)
-    one = packed = _pass_s(folded, 1.0, new_tokens, attention)
+    one = packed = _prompts_s(folded, scheduler, 1.0, new_tokens, attention)
     if np.any(prompts > 1.0):
-        packed = _pass_s(folded, prompts, new_tokens, attention)
+        packed = _prompts_s(folded, scheduler, prompts, new_tokens, attention)
     return Prefill(one_s=one, packed_s=packed / prompts, packed_prompts=prompts)
 
 
-def _pass_s(folded: Folded, prompts: Any, new_tokens: Any, attention_s: Any) -> Any:
-    """Seconds of a pass of prompts alone that no graph holds."""
+def _prompts_s(folded: Folded, scheduler: Scheduler, prompts: Any, new_tokens: Any, attention_s: Any) -> Any:
+    """Seconds of prompts that share one pass, or of one that is cut into pieces of `batched_tokens`; nobody decodes."""
+    pieces = np.ceil(np.maximum(new_tokens, 1.0) / np.maximum(folded.batched_tokens, 1.0))
+    prompts, tokens = prompts / pieces, prompts * new_tokens / pieces
     gpu = prefill_body_s(folded, prompts, new_tokens, attention_s) + prefill_head_s(folded, prompts)
-    return beside_launch_s(gpu, folded.launch_s) + folded.step_s
+    alone = PromptPass(gpu_s=gpu, slope_s=np.zeros(()), beside=np.zeros(()), tokens=tokens)
+    return pieces * alone.seconds(folded, scheduler, 0.0)
 
 
-def batch_prefill_s(folded: Folded, load: Load, prefill: Prefill, sequences: Any) -> Any:
+def batch_prefill_s(folded: Folded, scheduler: Scheduler, load: Load, prefill: Prefill, sequences: Any) -> Any:
     """Seconds to prefill the prompts of a batch that starts together: one pass of them all where it takes them.
 
     A batch of one takes what a prompt alone does; beyond `packed_prompts` passes are full.
@@ -84,15 +87,17 @@ def batch_prefill_s(folded: Folded, load: Load, prefill: Prefill, sequences: Any
     Equation: docs/model.md, eq. (41). Source: Reference calibration of 2026-11; constants in docs/constants.md.
 
     >>> from estimator.engine.forward_pass import worked_key
-    >>> folded = worked_key.folded()
+    >>> from estimator.engine.serving import worked_loop
+    >>> folded, scheduler = worked_key.folded(), worked_loop.scheduler()
     >>> load = Load(input_tokens=2000.0, output_tokens=100.0, concurrency=8.0, context_tokens=2050.0)
-    >>> round(float(batch_prefill_s(folded, load, prefill_times(folded, 2000.0), 8.0)), 3)
+    >>> prefill = prefill_times(folded, scheduler, 2000.0)
+    >>> round(float(batch_prefill_s(folded, scheduler, load, prefill, 8.0)), 3)
     0.328
     """
     together = np.clip(sequences, 1.0, prefill.packed_prompts)
     new = load.input_tokens - load.cached_tokens
     attention = prefill_attention_s(folded, new, load.cached_tokens)
-    return _pass_s(folded, together, new, attention) * np.maximum(sequences, 1.0) / together
+    return _prompts_s(folded, scheduler, together, new, attention) * np.maximum(sequences, 1.0) / together
 
 
 def unhidden_prefill_s(folded: Folded, prefill: Prefill, step: Any) -> Any:
@@ -104,7 +109,8 @@ def unhidden_prefill_s(folded: Folded, prefill: Prefill, step: Any) -> Any:
 
     >>> from estimator.engine.forward_pass import worked_key
     >>> folded = worked_key.folded()
-    >>> prefill = prefill_times(folded, 2000.0)
+    >>> from estimator.engine.serving import worked_loop
+    >>> prefill = prefill_times(folded, worked_loop.scheduler(), 2000.0)
     >>> round(float(unhidden_prefill_s(folded, prefill, 0.01)) * 1e3, 1)
     39.8
     """
@@ -132,11 +138,12 @@ def steady_state(folded: Folded, scheduler: Scheduler, load: Load, capacity: Cap
         return _online(folded, scheduler, load, admitted)
     if mode is WorkloadMode.OFFLINE:
         folded = offline_ranks(folded)
-    prefill = prefill_times(folded, load.input_tokens - load.cached_tokens, load.cached_tokens)
+    prefill = prefill_times(folded, scheduler, load.input_tokens - load.cached_tokens, load.cached_tokens)
     linear = decode_linear_s(folded, load.context_tokens)
     step, parts, cache = step_parts_s(folded, micro_batch(admitted, folded.pipeline), linear)
     tpot = step + admitted * unhidden_prefill_s(folded, prefill, step) / load.output_tokens / folded.pipeline
-    ttft = prefill.one_s + (admitted - 1.0) / 2.0 * prefill.packed_s
+    outside = outside_s(scheduler, load, admitted) if mode is WorkloadMode.STATIC_BATCH else 0.0
+    ttft = outside + prefill.one_s + (admitted - 1.0) / 2.0 * prefill.packed_s
     e2e = answer_time_s(ttft, tpot, load.output_tokens)
     return Steady(
         admitted=admitted,
@@ -189,10 +196,10 @@ def offline_tokens_per_s(folded: Folded, state: Steady) -> Any:
     return state.admitted / state.tpot_s / folded.pipeline_bubble
 
 
-def static_tokens_per_s(folded: Folded, load: Load, state: Steady, prefill: Prefill) -> Any:
+def static_tokens_per_s(folded: Folded, scheduler: Scheduler, load: Load, state: Steady, prefill: Prefill) -> Any:
     """Output tokens per second of a batch that starts and ends together, in as many turns as the cache needs.
 
-    `C·output / (max(C/B, 1) · (prefill(B) + (output − 1)·step(B)))`.
+    `C·output / (max(C/B, 1) · (outside + prefill(B) + (output − 1)·step(B)))`.
 
     Equation: docs/model.md, eq. (43). Source: Reference calibration of 2026-11; constants in docs/constants.md.
 
@@ -202,9 +209,10 @@ def static_tokens_per_s(folded: Folded, load: Load, state: Steady, prefill: Pref
     >>> from estimator.engine.serving import worked_loop
     >>> folded, scheduler = worked_key.folded(), worked_loop.scheduler()
     >>> state = steady_state(folded, scheduler, load, room, WorkloadMode.STATIC_BATCH)
-    >>> round(float(static_tokens_per_s(folded, load, state, prefill_times(folded, 2000.0))))
-    890
+    >>> round(float(static_tokens_per_s(folded, scheduler, load, state, prefill_times(folded, scheduler, 2000.0))))
+    885
     """
-    first = batch_prefill_s(folded, load, prefill, state.admitted)
+    first = batch_prefill_s(folded, scheduler, load, prefill, state.admitted)
+    first = outside_s(scheduler, load, state.admitted) + first
     turn = answer_time_s(first, state.step_s, load.output_tokens)
     return load.concurrency * load.output_tokens / (turns_of(load.concurrency, state.admitted) * turn)

@@ -75,7 +75,7 @@ class _Round:
 def prompts_of(
     folded: Folded, scheduler: Scheduler, load: Load, admitted: Any, linear_s: Any, decoding: Any = None
 ) -> Prompts:
-    """Passes of prompts of `admitted` requests beside `decoding` sequences, as many where none is given.
+    """Passes of prompts of `admitted` requests beside `decoding` sequences, all the others where none is given.
 
     Equation: docs/model.md, eq. (37).
     """
@@ -83,7 +83,7 @@ def prompts_of(
     mixed = 1.0 - scheduler.prompts_alone
     new = np.maximum(load.input_tokens - load.cached_tokens, 1.0)
     attention = prefill_attention_s(folded, new, load.cached_tokens)
-    beside = mixed * (admitted if decoding is None else decoding)
+    beside = mixed * (np.maximum(admitted - 1.0, 0.0) if decoding is None else decoding)
     room = np.maximum(folded.batched_tokens - beside / lanes, 1.0)
     pieces = np.ceil(new / room)
     fits = room / new
@@ -117,12 +117,18 @@ def prompts_of(
     )
 
 
-def round_at(folded: Folded, scheduler: Scheduler, prompts: Prompts, decoding: Any, linear_s: Any) -> _Round:
-    """Times where `decoding` sequences decode. Where prompts run alone, those who decode wait for the whole pass."""
+def round_at(
+    folded: Folded, scheduler: Scheduler, prompts: Prompts, decoding: Any, linear_s: Any, others: Any = np.inf
+) -> _Round:
+    """Times where `decoding` sequences decode, `others` of them at most beside a prompt, whose own does not yet.
+
+    Where prompts run alone, those who decode wait for the whole pass.
+    """
     mixed = 1.0 - scheduler.prompts_alone
+    beside = mixed * np.minimum(decoding, others)
     step = step_s(folded, decoding, linear_s)
-    one = prompts.pieces * prompts.one.seconds(folded, scheduler, mixed * decoding)
-    full = prompts.full.seconds(folded, scheduler, mixed * decoding)
+    one = prompts.pieces * prompts.one.seconds(folded, scheduler, beside)
+    full = prompts.full.seconds(folded, scheduler, beside)
     return _Round(
         step=step,
         one=one,
@@ -148,11 +154,10 @@ def closed_loop(folded: Folded, scheduler: Scheduler, load: Load, admitted: Any)
     linear = decode_linear_s(folded, load.context_tokens)
     prompts = prompts_of(folded, scheduler, load, admitted, linear)
     gaps = load.output_tokens - 1.0
-    first = load.client_s + scheduler.server_s + scheduler.prompt_token_s * load.input_tokens
-    first = first + scheduler.chunk_s * admitted
+    first = outside_s(scheduler, load, admitted)
     decoding, tpot, waited = admitted, None, 0.0
     for _ in range(_ROUNDS):
-        now = round_at(folded, scheduler, prompts, decoding, linear)
+        now = round_at(folded, scheduler, prompts, decoding, linear, np.maximum(admitted - 1.0, 0.0))
         tpot = now.step if tpot is None else tpot
         cycle = first + waited + now.one + gaps * tpot
         waits, owns, nets, shares = _waves(scheduler, load, prompts, now, admitted, first, cycle, tpot)
@@ -180,6 +185,20 @@ def closed_loop(folded: Folded, scheduler: Scheduler, load: Load, admitted: Any)
         shares=shares,
         alone_s=prompts.alone_s,
     )
+
+
+def outside_s(scheduler: Scheduler, load: Load, admitted: Any) -> Any:
+    """Seconds of a first token outside of the engine: the client's, the server's, and those of messages to the others.
+
+    Equation: docs/model.md, eq. (40). Source: docs/constants.md.
+
+    >>> from estimator.engine.serving import worked_loop
+    >>> load = Load(input_tokens=2000.0, output_tokens=200.0, concurrency=1.0, context_tokens=2100.0, client_s=0.015)
+    >>> round(float(outside_s(worked_loop.scheduler(), load, 1.0)), 4)
+    0.0248
+    """
+    server = scheduler.server_s + scheduler.prompt_token_s * load.input_tokens
+    return load.client_s + server + scheduler.chunk_s * admitted
 
 
 def _mean(values: tuple[Any, ...], shares: tuple[Any, ...]) -> Any:

@@ -24,7 +24,7 @@ def serving_expected(
     if mode is WorkloadMode.OFFLINE:
         tokens = offline_tokens_per_s(folded, state)
     elif mode is WorkloadMode.STATIC_BATCH and state.prefill is not None:
-        tokens = static_tokens_per_s(folded, load, state, state.prefill)
+        tokens = static_tokens_per_s(folded, scheduler, load, state, state.prefill)
     return Expected(
         admitted=state.admitted,
         decoding=state.decoding,

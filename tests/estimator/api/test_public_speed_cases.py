@@ -40,7 +40,7 @@ def closed(inputs, outputs, concurrency):
 
 def measured(inputs, outputs, concurrency):
     """What InferenceX's client sends: ten rounds of lengths from 0.8 of the longest."""
-    traffic = {"kind": "benchmark", "random_range_ratio": 0.8, "client_s": 0.015}
+    traffic = {"kind": "benchmark", "random_range_ratio": 0.8, "client_s": 0.0148}
     return closed(inputs, outputs, concurrency) | {"traffic": traffic}
 
 
@@ -185,7 +185,12 @@ def deepseek(ask, concurrency):
         "b200-sxm-180gb",
         "sglang-0.5",
         measured(922, 922, concurrency),
-        engine_settings={"scheduler_recv_interval": 30 if concurrency >= 16 else 10, "stream_interval": 10},
+        engine_settings={
+            "chunked_prefill_size": 16384,
+            "disable_piecewise_cuda_graph": True,
+            "scheduler_recv_interval": 30 if concurrency >= 16 else 10,
+            "stream_interval": 10,
+        },
         tp=8,
         ep=8,
         precision={"weights": "fp8", "expert_weights": "nvfp4", "kv_cache": "fp8"},
