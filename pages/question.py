@@ -137,7 +137,7 @@ def _model(question: Question, reading: "_Reading") -> Any:
         return question["model"]
     try:
         config = json.loads(question.config)
-    except ValueError:
+    except (ValueError, RecursionError):
         config = None
     if not isinstance(config, dict):
         reading.faults.append(Fault(name="config", text=_("This is no config.json: give the object in braces.")))

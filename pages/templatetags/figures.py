@@ -8,12 +8,17 @@ from estimator.figures import written
 
 register = template.Library()
 register.filter("seconds", written.seconds)
-register.filter("milliseconds", written.milliseconds)
 register.filter("money", written.money)
 register.filter("gib", written.gib)
 register.filter("count", written.count)
 register.filter("two_digits", written.two_digits)
 register.filter("day", written.day)
+
+
+@register.filter
+def milliseconds(value: float | str | None) -> str:
+    """Seconds as milliseconds; a dash where an answer has no such part, which a template hands on as no text."""
+    return written.DASH if value in (None, "") else written.milliseconds(float(value))
 
 
 @register.filter

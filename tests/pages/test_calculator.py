@@ -155,8 +155,16 @@ def test_a_pasted_config_is_read_and_is_no_part_of_the_address(client):
     assert "A pasted config is not part of the address" in page.text()
     assert "model_type" not in "".join(attrs.get("href", "") for attrs in page.all("a"))
     assert "HX-Replace-Url" not in client.post("/", values, headers={"HX-Request": "true"})
-    broken = Page(client.post("/", {**values, "config": "not { json"}).content.decode())
-    assert "#config" in {attrs["href"] for attrs in broken.all("a")}
+    for text in ("not { json", "[" * 30_000):
+        broken = Page(client.post("/", {**values, "config": text}).content.decode())
+        assert "#config" in {attrs["href"] for attrs in broken.all("a")}
+
+
+@pytest.mark.parametrize("output", ["0", "1"])
+@pytest.mark.parametrize("load", ["users", "rate"])
+def test_an_answer_without_a_second_token_has_no_time_between_tokens(get, output, load):
+    page = get(f"?model=llama-3.1-8b&gpu=h100-sxm5-80gb&n=2&input=1000&output={output}&load={load}")
+    assert page.heading()
 
 
 def test_a_use_case_brings_its_lengths_load_and_targets(get):

@@ -80,7 +80,8 @@ def serving_pace(folded: Folded, scheduler: Scheduler, load: Load, requests_per_
         prompts_of(folded, scheduler, load, np.inf, linear, decoding=beside) for beside in (few, places)
     )
     at, full = (partial(_instant, folded, scheduler, load, each, linear) for each in (prompts, crowded))
-    first = load.client_s + scheduler.server_s + scheduler.prompt_token_s * load.input_tokens
+    # The client's time holds no place of the server: it is added to the first token alone.
+    first = scheduler.server_s + scheduler.prompt_token_s * load.input_tokens
     return Pace(
         at=at,
         full=full(places),

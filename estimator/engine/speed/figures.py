@@ -169,7 +169,8 @@ def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
     for side, first, each in band_sides(band):
         tpot_end = np.maximum(tpot * each, bounds.tpot_s)
         decoding = (load.output_tokens - 1.0) * tpot_end
-        inside = np.maximum(middle * first, bounds.ttft_s)
+        # The client's time is stated, not estimated: no band is around it.
+        inside = np.maximum((middle - load.client_s) * first + load.client_s, bounds.ttft_s)
         answer = np.maximum(inside + decoding, shortest)
         ttft_end = inside + turns[side] * answer
         e2e_end = answer + turns[side] * answer

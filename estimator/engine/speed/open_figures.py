@@ -56,8 +56,8 @@ def open_columns(
     tpot = np.maximum(state.tpot_s, least_tpot)
     columns |= _sides(state, bounds, load, band, waits_s=waits[..., 0], offered=requests_per_s, most=most, gpus=gpus)
     for place, percentile in enumerate(PERCENTILES, start=1):
-        columns[f"ttft_s_p{percentile}"] = np.maximum(state.base_ttft_s + waits[..., place], least_ttft)
-    columns["ttft_outside_s"] = state.first_s
+        columns[f"ttft_s_p{percentile}"] = np.maximum(state.base_ttft_s + waits[..., place], least_ttft) + load.client_s
+    columns["ttft_outside_s"] = state.first_s + load.client_s
     columns["ttft_waiting_s"] = state.steps_s + waits[..., 0]
     columns["ttft_forward_s"] = state.base_ttft_s - state.first_s - state.steps_s + 0.0 * waits[..., 0]
     columns["utilization"] = state.utilization
@@ -91,7 +91,7 @@ def _sides(
     shares = {"low": band.offline_high, "mid": 1.0, "high": band.offline_low}
     columns: Columns = {}
     for side, first, each in band_sides(band):
-        ttft_end = np.maximum((state.base_ttft_s + waits_s) * first, bounds.ttft_s)
+        ttft_end = np.maximum((state.base_ttft_s + waits_s) * first, bounds.ttft_s) + load.client_s
         tpot_end = np.maximum(tpot * each, bounds.tpot_s)
         e2e = answer_time_s(ttft_end, tpot_end, load.output_tokens)
         stable = np.minimum(state.max_stable_requests_per_s * shares[side], most)

@@ -272,3 +272,20 @@ def test_each_load_of_a_sweep_has_its_own_traffic(ask):
     rows = sweeps.load(made.inputs, made.snapshot).rows(0, len(kinds))
     for place in (0, 1, 2, len(kinds) - 1):
         assert rows["ttft_s_mid"][place] == pytest.approx(ttft(ask(traffic=kinds[place])))
+
+
+@pytest.mark.parametrize("workload", [{}, {"mode": "open_loop", "concurrency": None, "requests_per_s": 4}])
+def test_the_client_s_own_time_is_stated_and_no_band_is_around_it(client, workload):
+    workload = {name: value for name, value in (LOAD | workload).items() if value is not None}
+    served, sent = (_first_token(client, workload, client_s) for client_s in (0.0, 60.0))
+    for side in ("low", "mid", "high"):
+        assert sent[side] >= 60.0
+        if workload["mode"] == "open_loop":
+            assert sent[side] - 60.0 == pytest.approx(served[side], rel=1e-6)
+
+
+def _first_token(client, workload, client_s):
+    kind = {"kind": "steady"} if workload["mode"] == "open_loop" else BENCHMARK
+    body = MODEL | {"engine": "vllm-0.19", "workload": workload | {"traffic": kind | {"client_s": client_s}}}
+    answer = client.post("/api/v1/estimates/throughput/", orjson.dumps(body), content_type="application/json")
+    return answer.json()["expected"]["ttft_s"]
