@@ -126,6 +126,7 @@ def unused_by_money(workload: Workload | None) -> Iterator[Unused]:
     """What the speed behind a cost does not take."""
     if workload is not None and workload.mode is WorkloadMode.OPEN_LOOP:
         yield "workload.burstiness_cv", _("the cost is that of the highest rate that is stable")
+        yield "workload.traffic.client_s", _("the client's own time holds no place of the server")
     for name in ("statistic", "ttft_at"):
         yield f"workload.traffic.{name}", _("the cost does not depend on which first token is asked for")
     yield "workload.batch_sizes", _("the cost is that of one load")
