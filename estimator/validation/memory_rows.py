@@ -14,7 +14,8 @@ import numpy as np
 import yaml
 
 from estimator.engine.memory.fit import MemoryFit, memory_fit
-from estimator.engine.memory.ledger import MemoryPlan, rank_memory
+from estimator.engine.memory.ledger import rank_memory
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.policy import GIB
 from estimator.engine.model.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides

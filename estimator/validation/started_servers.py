@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from estimator.engine.memory.ledger import MemoryPlan, RankMemory, rank_memory
+from estimator.engine.memory.ledger import RankMemory, rank_memory
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.policy import GIB
 from estimator.engine.memory.startup_lines import bytes_of_printed, printed_tokens, startup_lines
 from estimator.engine.specs import EngineProfile

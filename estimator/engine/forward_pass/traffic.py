@@ -6,8 +6,15 @@ from math import inf
 
 from estimator.constants.kernels import OperatorConstants, shipped
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.forward_pass.flops import attention_flops_per_token, read_window_tokens
+from estimator.engine.forward_pass.flops import read_window_tokens
 from estimator.engine.forward_pass.kernels import WeightFormat, cache_bytes_per_element, weight_format
+from estimator.engine.forward_pass.layer_sizes import (
+    attention_weights,
+    attention_widths,
+    dense_weights,
+    replicated_weights,
+    state_bytes,
+)
 from estimator.engine.model.spec import Architecture, Attention, AttentionKind, FeedForward, LayerGroup
 from estimator.engine.specs import Gpu, Parallelism, Precision
 
@@ -162,7 +169,7 @@ def rank_layout(architecture: Architecture, gpu: Gpu, precision: Precision, para
         head=head,
         experts=tuple(experts),
         caches=tuple(builder.cache_group(g, g.attention) for g in groups if g.attention),
-        state_bytes_per_sequence=sum(_state_bytes(g) for g in groups) / parallelism.tp,
+        state_bytes_per_sequence=sum(state_bytes(g) for g in groups) / parallelism.tp,
         feed_forward_width=sum(g.layers * builder.active_width(g.feed_forward) for g in groups),
         weight_bytes=body / ranks + head.weights * _HEAD_BYTES * edges,
         expert_ranks=parallelism.expert_ranks,
@@ -219,12 +226,12 @@ class _Builder:
         return out
 
     def _attention_gemm(self, group: LayerGroup, attention: Attention) -> Gemm:
-        total = float(group.parameters.attention or _attention_weights(attention, self.hidden))
+        total = float(group.parameters.attention or attention_weights(attention, self.hidden))
         if group.parameters.other and not group.parameters.attention and not group.matrices:
             total = min(total, float(group.parameters.other))
         constants = self.constants
         if attention.latent_rank:
-            whole = min(_replicated_weights(attention, self.hidden), total)
+            whole = min(replicated_weights(attention, self.hidden), total)
             width = harmonic(
                 constants.latent_query_width, attention.query_heads * constants.latent_head_width / self.tp
             )
@@ -241,7 +248,7 @@ class _Builder:
         out = []
         width = harmonic(self.hidden, self.constants.gated_side_factor * self.shared_width / self.tp)
         for group in groups:
-            dense, shared = _dense_weights(group, self.hidden), group.parameters.shared_experts
+            dense, shared = dense_weights(group, self.hidden), group.parameters.shared_experts
             if dense:
                 own = harmonic(self.hidden, self.constants.gated_side_factor * self._dense_side(group) / self.tp)
                 out.append(self._mlp("mlp", group.layers, dense, own))
@@ -262,12 +269,12 @@ class _Builder:
         feed = group.feed_forward
         if feed and feed.intermediate_size:
             return float(feed.intermediate_size)
-        return _dense_weights(group, self.hidden) / (_GATED_MATRICES * self.hidden)
+        return dense_weights(group, self.hidden) / (_GATED_MATRICES * self.hidden)
 
     def _feed_forward_side(self) -> float:
         """Widest dense feed-forward of the model; without one, the shared expert's (the reference fit's size term)."""
         groups = self.architecture.layer_groups
-        dense = [self._dense_side(g) for g in groups if _dense_weights(g, self.hidden)]
+        dense = [self._dense_side(g) for g in groups if dense_weights(g, self.hidden)]
         shared = [float(g.feed_forward.shared_intermediate_size) for g in groups if g.feed_forward]
         return max(dense, default=0.0) or max(shared, default=0.0)
 
@@ -318,7 +325,7 @@ class _Builder:
     def cache_group(self, group: LayerGroup, attention: Attention) -> CacheGroup:
         latent = attention.kind in _LATENT
         compressed = attention.kind is AttentionKind.COMPRESSED
-        elements, share, width, flops = _attention_widths(attention, self.tp)
+        elements, share, width, flops = attention_widths(attention, self.tp)
         read = elements * self.cache_bytes * share
         sparse = attention.kind is AttentionKind.SPARSE_LATENT and attention.index_top_k > 0
         has_index = sparse and attention.stores_index
@@ -344,52 +351,6 @@ class _Builder:
         """Router, norms and the like, 16-bit, whole on every rank."""
         small = sum(g.layers * (g.parameters.router + g.parameters.norms) for g in groups)
         return 2.0 * (small + self.architecture.final_norm_parameters) / self.parallelism.pp
-
-
-def _dense_weights(group: LayerGroup, hidden: int) -> float:
-    """Weights of the dense feed-forward; of a model known by its totals, all that attention does not take."""
-    parameters = group.parameters
-    if parameters.other and not group.matrices and not parameters.attention and group.attention is not None:
-        return max(parameters.mlp + parameters.other - _attention_weights(group.attention, hidden), 0.0)
-    return float(parameters.mlp)
-
-
-def _attention_widths(attention: Attention, tp: int) -> tuple[float, float, float, float]:
-    """Cache elements per token, share of them on a rank, prefill width, and decode FLOPs per cached token."""
-    width = attention_flops_per_token(attention, absorbed=False) / 4.0
-    flops = attention_flops_per_token(attention)
-    if attention.latent_rank:
-        return attention.latent_rank + attention.latent_rope_dim, 1.0, width, flops
-    elements = attention.kv_heads * (attention.head_dim_qk + attention.head_dim_v)
-    return elements, max(1.0 / tp, 1.0 / max(attention.kv_heads, 1)), width, flops
-
-
-def _attention_weights(attention: Attention, hidden: int) -> float:
-    """Elements of the projections of one layer, biases and norms left out."""
-    heads, key, value = attention.query_heads, attention.head_dim_qk, attention.head_dim_v
-    if attention.latent_rank:
-        key = attention.latent_nope_dim + attention.latent_rope_dim
-        query_side = attention.query_latent_rank or hidden
-        split = query_side * heads * key + attention.latent_rank * heads * (attention.latent_nope_dim + value)
-        return split + heads * value * hidden + _replicated_weights(attention, hidden)
-    gate = heads * key if attention.output_gate else 0
-    return hidden * (heads * (key + value) + gate + attention.kv_heads * (key + value))
-
-
-def _replicated_weights(attention: Attention, hidden: int) -> float:
-    """Elements that every tensor-parallel rank holds whole: the down projections of MLA and the sparse indexer."""
-    down = hidden * (attention.query_latent_rank + attention.latent_rank + attention.latent_rope_dim)
-    index = attention.index_heads * attention.index_head_dim
-    if not index:
-        return float(down)
-    query_side = attention.query_latent_rank or hidden
-    return float(down + query_side * index + hidden * attention.index_head_dim + hidden * attention.index_heads)
-
-
-def _state_bytes(group: LayerGroup) -> float:
-    if group.state is None:
-        return 0.0
-    return float(group.layers * group.state.recurrent_elements * group.state.state_bytes_per_element)
 
 
 def _has_head_norms(group: LayerGroup, architecture: Architecture) -> bool:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
-from estimator.engine.memory.ledger import MemoryPlan, MemoryTerm, RankMemory, ranks
+from estimator.engine.memory.ledger import MemoryTerm, RankMemory, ranks
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.replica_cache import (
     ReplicaCache,
     cache_bytes,

@@ -10,7 +10,8 @@ from functools import reduce
 from typing import Any
 
 from estimator.engine.memory.kv_allocation import KvAllocation, least
-from estimator.engine.memory.ledger import MemoryPlan, RankMemory, ranks
+from estimator.engine.memory.ledger import RankMemory, ranks
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.startup_lines import bytes_of_printed
 from estimator.engine.options import MemoryOverrides

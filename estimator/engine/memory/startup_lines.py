@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from estimator.engine.memory.block_pools import BlockPool
 from estimator.engine.memory.engine_caches import rank_caches, vllm_pool
-from estimator.engine.memory.ledger import MemoryPlan, RankMemory, cache_settings
+from estimator.engine.memory.ledger import RankMemory
+from estimator.engine.memory.plan import MemoryPlan, cache_settings
 from estimator.engine.memory.policy import CacheLayout
 from estimator.engine.memory.weights import fold
 

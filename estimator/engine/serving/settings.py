@@ -7,7 +7,7 @@ from typing import Any
 
 from estimator.constants.engine_settings import EngineSetting, Value, settings_of
 from estimator.constants.families import FAMILIES
-from estimator.engine.memory.ledger import MemoryPlan, batched_tokens_of, sequences_limit_of
+from estimator.engine.memory.plan import MemoryPlan, batched_tokens_of, sequences_limit_of
 from estimator.engine.model.spec import Architecture, AttentionKind
 from estimator.engine.serving.launch import LaunchSettings
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism

@@ -15,7 +15,7 @@ from estimator.engine.forward_pass.llama_cpp import LlamaCpp, fold_llama_cpp
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, ideal_floor
 from estimator.engine.forward_pass.traffic import RankLayout, rank_layout, without_uniform_window
-from estimator.engine.memory.ledger import MemoryPlan, batched_tokens_of
+from estimator.engine.memory.plan import MemoryPlan, batched_tokens_of
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
 from estimator.engine.model.spec import Architecture
 from estimator.engine.serving.capacity import Limits

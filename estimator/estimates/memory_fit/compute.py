@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from estimator.engine.explain import Step
 from estimator.engine.memory.fit import MemoryFit, memory_fit
-from estimator.engine.memory.ledger import MemoryPlan
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.suggestions import (
     Alternative,
     GpuChoice,

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from estimator.engine.explain import Step
-from estimator.engine.memory.ledger import adds_up, expert_workspace_bytes, mlp_width, share_of_memory
+from estimator.engine.memory.activations import adds_up, expert_workspace_bytes, mlp_width
+from estimator.engine.memory.plan import share_of_memory
 
 if TYPE_CHECKING:
     from estimator.estimates.memory_fit.compute import MemoryEstimate

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from estimator.engine.memory.ledger import MemoryPlan, batched_tokens_of, sequences_limit_of, share_of_memory
+from estimator.engine.memory.plan import MemoryPlan, batched_tokens_of, sequences_limit_of, share_of_memory
 from estimator.resolvers.plan import Plan
 
 

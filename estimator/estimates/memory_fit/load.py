@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import ceil
 
 from estimator.engine.memory.layer_caches import CacheBytes, LayerCache, attention_cache, layer_caches
-from estimator.engine.memory.ledger import MemoryPlan
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.replica_cache import length_decides
 from estimator.engine.memory.weights import fold, rank_weights

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.memory.ledger import MemoryPlan, rank_memory
+from estimator.engine.memory.ledger import rank_memory
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.startup_log import PrintedFigure, StartupLog
 from estimator.estimates.memory_fit.compute import MemoryEstimate
 from estimator.estimates.memory_fit.log_figures import (

@@ -1,6 +1,7 @@
 """What an estimate says of each figure that a server prints at start."""
 
-from estimator.engine.memory.ledger import MemoryPlan, RankMemory, batched_tokens_of, share_of_memory
+from estimator.engine.memory.ledger import RankMemory
+from estimator.engine.memory.plan import MemoryPlan, batched_tokens_of, share_of_memory
 from estimator.engine.memory.replica_cache import cache_bytes
 from estimator.engine.memory.startup_lines import StartupLines, printed_tokens, startup_lines
 from estimator.engine.memory.startup_log import StartupLog

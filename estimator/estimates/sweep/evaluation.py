@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from estimator.engine.codes import MODE_CODES, Binding, Reason
 from estimator.engine.errors import EngineError
-from estimator.engine.memory.ledger import LEDGER_COLUMNS, MemoryPlan, ledger_columns
+from estimator.engine.memory.ledger import LEDGER_COLUMNS, ledger_columns
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.engine.serving.load import context_tokens
 from estimator.engine.speculation.cost import speculate

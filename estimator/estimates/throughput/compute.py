@@ -8,7 +8,7 @@ import numpy as np
 
 from estimator.engine.codes import Reason
 from estimator.engine.forward_pass.roofline import StepFloor, step_floor
-from estimator.engine.memory.ledger import MemoryPlan
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
 from estimator.engine.serving.capacity import running_tokens
 from estimator.engine.serving.load import context_tokens, prefix_tokens

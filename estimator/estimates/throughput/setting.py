@@ -10,7 +10,7 @@ import numpy.typing as npt
 from estimator.constants.kernels import KernelConstants
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import InvalidInputError
-from estimator.engine.memory.ledger import MemoryPlan
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.recent import Recent
 from estimator.engine.serving.launch import LaunchSettings
 from estimator.engine.serving.settings import Server, launch_settings

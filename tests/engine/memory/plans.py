@@ -7,7 +7,8 @@ from typing import Any
 import yaml
 
 from catalog.engine_versions import at_version, covers, named_version
-from estimator.engine.memory.ledger import MemoryPlan, RankMemory
+from estimator.engine.memory.ledger import RankMemory
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.policy import GIB, MemoryPolicy
 from estimator.engine.model.spec import Architecture
 from estimator.engine.options import MemoryOverrides

@@ -11,7 +11,8 @@ import pytest
 from estimator.engine.memory.compressed_pools import group_bytes
 from estimator.engine.memory.engine_caches import rank_caches
 from estimator.engine.memory.kv_allocation import KvAllocation
-from estimator.engine.memory.ledger import MemoryPlan, cache_settings, rank_memory
+from estimator.engine.memory.ledger import rank_memory
+from estimator.engine.memory.plan import MemoryPlan, cache_settings
 from estimator.engine.memory.policy import GIB
 from estimator.engine.memory.startup_lines import startup_lines
 from estimator.engine.memory.weights import fold

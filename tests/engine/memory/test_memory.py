@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from estimator.engine.memory.fit import memory_fit
-from estimator.engine.memory.ledger import MemoryPlan, ledger_columns, rank_memory
+from estimator.engine.memory.ledger import ledger_columns, rank_memory
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.policy import GIB
 from estimator.engine.memory.replica_cache import replica_cache
 from estimator.engine.memory.suggestions import GpuChoice, alternatives, suggestions

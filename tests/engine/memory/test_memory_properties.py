@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from estimator.engine.memory.fit import memory_fit
 from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS, KvAllocation
-from estimator.engine.memory.ledger import MemoryPlan, rank_memory
+from estimator.engine.memory.ledger import rank_memory
+from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.model.spec import Architecture
 from estimator.engine.reading.inline import architecture_from_shape
 from estimator.engine.specs import Precision

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from estimator.engine.memory.layer_caches import CacheBytes, attention_cache
-from estimator.engine.memory.ledger import MemoryPlan, RankMemory, cache_settings, rank_memory
+from estimator.engine.memory.ledger import RankMemory, rank_memory
+from estimator.engine.memory.plan import MemoryPlan, cache_settings
 from estimator.engine.memory.policy import GIB
 from estimator.engine.memory.startup_lines import StartupLines, startup_lines
 from estimator.engine.options import MemoryOverrides

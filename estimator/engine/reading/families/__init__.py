@@ -20,12 +20,15 @@ from estimator.engine.reading.families.mixtures import MIXTURE_RULES
 from estimator.engine.reading.families.per_layer import PER_LAYER
 from estimator.engine.reading.families.qwen4 import QWEN4
 from estimator.engine.reading.families.search import search_readers
+from estimator.engine.reading.families.special_mixtures import SPECIAL_MIXTURES
 from estimator.engine.reading.families.standard import read_standard
 from estimator.engine.reading.families.zaya import ZAYA
 from estimator.engine.reading.fields import Fields
 
 Reader = Callable[[Fields], Architecture]
-_DECODERS: Mapping[str, Decoder] = {**ENCODERS, **GEMMA, **PER_LAYER, **HYBRIDS, **INKLING, **LOOPED, **QWEN4, **ZAYA}
+_DECODERS: Mapping[str, Decoder] = {
+    **ENCODERS, **GEMMA, **PER_LAYER, **SPECIAL_MIXTURES, **HYBRIDS, **INKLING, **LOOPED, **QWEN4, **ZAYA,
+}  # fmt: skip
 
 READERS: dict[str, Reader] = {
     **{name: partial(read_standard, rule=rule, family=name) for name, rule in {**DENSE_RULES, **MIXTURE_RULES}.items()},
