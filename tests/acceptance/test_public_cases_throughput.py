@@ -373,8 +373,8 @@ def test_what_is_not_captured_is_said_as_the_table_says(
     answer = speed(model, gpu, load, engine=engine, parallelism=degrees, precision=precision, engine_settings=settings)
     band, row = answer["expected"]["tokens_per_s_per_gpu"], NOT_CAPTURED[case]
     assert band["mid"] == pytest.approx(row.said, rel=0.1)
-    # The other figures of these curves are met within 0.18.
-    assert row.error > 0.18
+    # The other figures of these curves are met within 0.25.
+    assert row.error > 0.25
     # The causes lie outside of what a band of the model holds; even so the measured figure is not far outside.
     assert 0.75 * band["low"] <= row.measured <= band["high"]
 

@@ -13,6 +13,7 @@ from estimator.engine.forward_pass.operators import Folded, decode_linear_s
 from estimator.engine.forward_pass.roofline import Floor, floor_prefill_s, floor_step_s
 from estimator.engine.serving.launch import Scheduler
 from estimator.engine.serving.load import Load, answer_time_s
+from estimator.engine.serving.passes import spared_share
 from estimator.engine.serving.queueing import slot_wait_s, wait_in_services
 from estimator.engine.serving.steps import micro_batch, step_s
 from estimator.engine.serving.waves import Prompts, prompts_of, round_at
@@ -107,7 +108,7 @@ def _instant(
     own = now.one + np.maximum(now.full - now.one, 0.0) * packed
     return Instant(
         step_s=now.step,
-        tpot_s=now.step + others * (now.net_one + (least_net - now.net_one) * packed),
+        tpot_s=now.step + others * (now.net_one + (least_net - now.net_one) * spared_share(met, prompts.many)),
         own_s=own,
         met_s=LAUNCH.step_met_share * np.maximum(own - now.step, 0.0) * np.minimum(rate * own / met, 1.0),
         least_net_s=least_net,

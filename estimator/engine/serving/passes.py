@@ -81,3 +81,18 @@ def prompt_pass(
         slope = slope + token * own / np.maximum(root, 1e-300)
     gpu = with_experts_s(folded, gpu, decoding / folded.pipeline + tokens * ranks)
     return PromptPass(gpu_s=gpu, slope_s=slope / lanes, beside=decoding, tokens=tokens)
+
+
+def spared_share(prompts: Any, most: Any) -> Any:
+    """Share of what a full pass spares each prompt that `prompts` of them in one pass spare it; 0 to 1.
+
+    A pass takes `d + b·m`, so that each of its m prompts takes `b + d/m`: `(1 − 1/m) / (1 − 1/most)`; 0 where a pass
+    takes one prompt at most.
+
+    Equation: docs/model.md, eq. (38). Source: exact for the pass of eq. (36) as its prompts share it.
+
+    >>> [round(float(spared_share(prompts, 16.0)), 3) for prompts in (1.0, 2.0, 16.0)]
+    [0.0, 0.533, 1.0]
+    """
+    most = np.maximum(most, 1.0)
+    return np.clip((1.0 - 1.0 / prompts) / np.maximum(1.0 - 1.0 / most, 1e-9), 0.0, 1.0) * (most > 1.0)

@@ -16,7 +16,7 @@ from estimator.constants.launching import LAUNCH
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, prefill_attention_s
 from estimator.engine.serving.launch import Scheduler
 from estimator.engine.serving.load import Load
-from estimator.engine.serving.passes import PromptPass, prompt_pass
+from estimator.engine.serving.passes import PromptPass, prompt_pass, spared_share
 from estimator.engine.serving.steps import step_s
 
 _ROUNDS = 3
@@ -280,20 +280,19 @@ def _wave(
         chance: Any = 1.0
     else:
         has, random, rare = wave
-        together = np.where(has, random * met + (1.0 - random) * most, steady)
+        together = np.where(has, random * steady + (1.0 - random) * most, steady)
         chance = np.where(has, rare, 1.0)
     packed = np.clip((together - 1.0) / np.maximum(prompts.many - 1.0, 1e-9), 0.0, 1.0) * (prompts.many > 1.0)
     own = now.one + np.maximum(now.full - now.one, 0.0) * packed
     served_full = now.full / prompts.many / prompts.lanes
-    share = np.where(
-        prompts.many > 1.0, now.one / prompts.lanes + (served_full - now.one / prompts.lanes) * packed,
-        now.one / prompts.lanes,
-    )  # fmt: skip
+    spared = spared_share(together, prompts.many)
+    one_served = now.one / prompts.lanes
+    share = one_served + (served_full - one_served) * spared
     used = np.minimum(admitted * share / np.maximum(spread, 1e-9), _MOST_LOAD)
     line = (admitted - 1.0) * served_full
     beyond = np.maximum(line - spread, 0.0) / 2.0
     random_wait = np.minimum(chance * share * used / (2.0 * (1.0 - used)), line / 2.0)
-    net = now.net_one + (now.net_full - now.net_one) * packed
+    net = now.net_one + (now.net_full - now.net_one) * spared
     return np.maximum(beyond, random_wait), own, net
 
 

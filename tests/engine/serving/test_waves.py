@@ -71,6 +71,32 @@ def test_a_benchmark_in_closed_form_is_the_one_played_through(shape, launch, mos
     assert 1 / 1.06 <= float(said.tpot_s) / played.tpot_s(requests).mean() <= (1.06 if most < 1.3 else 1.25)
 
 
+@pytest.mark.parametrize("concurrency", [128, 512])
+@pytest.mark.parametrize(("inputs", "outputs"), [(16, 8), (128, 100), (512, 200)])
+@pytest.mark.parametrize("launch", [VLLM, TRTLLM, SGLANG], ids=["mixed", "whole", "alone"])
+@pytest.mark.parametrize("shape", ["dense", "mixture"])
+def test_many_users_with_short_prompts_share_passes_as_in_the_loop_played_through(
+    shape, launch, inputs, outputs, concurrency
+):
+    prepared = prepared_of(shape, launch)
+    requests, played = benchmark(prepared, inputs, outputs, concurrency, ratio=0.0, rounds=6)
+    said = closed(prepared, inputs, outputs, concurrency, waves=6.0, length_ratio=0.0)
+    # Mean lengths stand for those drawn: coarsest where an answer has few tokens.
+    for ours, theirs in ((said.ttft_s, played.first_s), (said.tpot_s, played.tpot_s(requests))):
+        assert 1 / 1.5 <= float(ours) / theirs.mean() <= 1.5
+
+
+@pytest.mark.parametrize("launch", [VLLM, TRTLLM, SGLANG], ids=["mixed", "whole", "alone"])
+@pytest.mark.parametrize("shape", list(SHAPES))
+def test_a_longer_prompt_never_makes_a_service_faster(shape, launch):
+    prepared = prepared_of(shape, launch)
+    for concurrency in (16, 64, 256, 1024):
+        for outputs in (2, 8, 32, 100, 300):
+            loops = [closed(prepared, inputs, outputs, concurrency) for inputs in (16, 64, 128, 256, 400, 800, 8000)]
+            whole_s = [float(loop.ttft_s + (outputs - 1) * loop.tpot_s) for loop in loops]
+            assert whole_s == sorted(whole_s), (concurrency, outputs)
+
+
 @pytest.mark.parametrize("launch", [VLLM, TRTLLM], ids=["mixed", "whole"])
 @pytest.mark.parametrize("concurrency", [16, 64])
 def test_percentiles_are_those_of_the_loop_played_through(launch, concurrency):
