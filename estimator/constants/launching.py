@@ -18,7 +18,6 @@ class LaunchConstants:
     step_met_share: float
     least_stolen_share: float
     default_launch_kernel_scale: float
-    sending_gap_s: float
     benchmark_client_s: float
     judged: frozenset[str] = frozenset()
 
