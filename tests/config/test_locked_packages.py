@@ -21,8 +21,8 @@ class Hide:
 sys.meta_path.insert(0, Hide())
 import django
 django.setup()
-import config, catalog, estimator, reports
-for package in (config, catalog, estimator, reports):
+import aforo, config, catalog, estimator, pages, reports
+for package in (aforo, config, catalog, estimator, pages, reports):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if "migrations" not in found.name and ".settings" not in found.name and not found.name.endswith("__main__"):
             importlib.import_module(found.name)
