@@ -5,7 +5,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Dozens of processes start in a run of the tests: what one has compiled the next need not.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev run test test-services lint types validate bench bench-bills schema long chaos lock clean
+.PHONY: help install install-dev run test test-services lint validate bench bench-bills schema long chaos lock clean
 
 help:
 	@echo "make install    .venv with the locked packages"

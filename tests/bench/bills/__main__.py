@@ -11,8 +11,8 @@ from pathlib import Path
 
 import django
 
+from tests import templates
 from tests.live import embedded_environment
-from tests.shipped_catalog import database_file
 
 
 def main() -> int:
@@ -26,7 +26,7 @@ def main() -> int:
         os.environ.update(environment)
         data = Path(environment["AFORO_DATA_DIR"])
         data.mkdir(parents=True)
-        shutil.copy(database_file(), data / "aforo.sqlite3")
+        shutil.copy(templates.sqlite_file("whole"), data / "aforo.sqlite3")
         django.setup()
         return _compare(Path(folder), asked.python, write=asked.write)
 

@@ -1,6 +1,5 @@
 """Compares the bills and writes the page: agreement by tool and kind, each disagreement with its reason and source."""
 
-import datetime
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 import yaml
 
 from catalog.price_rows import DATA_DIR
+from tests.bench.bills.usages import DAY
 
 PAGE = DATA_DIR.parents[1] / "docs" / "bill-tools.md"
 REASONS = Path(__file__).with_name("reasons.yaml")
@@ -76,7 +76,7 @@ def text(result: Result) -> str:
         "# Five bill tools on the same usages",
         "",
         f"Made by `make bench-bills ARGS=--write` with {versions}.",
-        f"Prices of {datetime.date(2026, 11, 30)}. {len(result.usages)} usages of makers' models, drawn by "
+        f"Prices of {DAY}. {len(result.usages)} usages of makers' models, drawn by "
         "`tests/bench/bills/usages.py`; Aforo answers over REST. Agree: the same sum to a millionth. No answer: the "
         "tool does not have the model under its maker's name, the channel or the meter.",
         "",

@@ -11,8 +11,9 @@ from catalog.selectors import in_force_on
 SELLERS = ("openai", "anthropic", "google", "deepseek", "x-ai", "mistral", "moonshotai", "zai", "groq", "minimax")
 COUNT = 500
 SEED = 20261130
+DAY = datetime.date(2026, 11, 30)
 # A Monday; DeepSeek bills peak hours then from 01:00 to 04:00 UTC.
-OFF_PEAK, PEAK = "2026-11-30T12:00:00+00:00", "2026-11-30T02:00:00+00:00"
+OFF_PEAK, PEAK = f"{DAY}T12:00:00+00:00", f"{DAY}T02:00:00+00:00"
 NONE = {"input": 0, "cache_read": 0, "cache_write": 0, "cache_write_1h": 0, "output": 0, "reasoning": 0}
 WRITES = ("cache_write", "cache_write_5m", "cache_write_1800s")
 
@@ -32,9 +33,8 @@ def usages() -> list[dict[str, Any]]:
 
 
 def _all(chance: random.Random) -> Iterator[dict[str, Any]]:
-    day = datetime.date(2026, 11, 30)
-    gone = set(ApiModel.objects.filter(retired_on__lte=day).values_list("slug", flat=True))
-    rows = ApiPrice.objects.filter(in_force_on(day), voided_at__isnull=True, unit="mtok", endpoint_class="")
+    gone = set(ApiModel.objects.filter(retired_on__lte=DAY).values_list("slug", flat=True))
+    rows = ApiPrice.objects.filter(in_force_on(DAY), voided_at__isnull=True, unit="mtok", endpoint_class="")
     by_model: dict[tuple[str, str], list[ApiPrice]] = {}
     for row in rows.filter(provider__slug__in=SELLERS).select_related("provider").order_by("pk"):
         if row.slug not in gone:
