@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import Field
 
 from estimator.question.acting import REPEATED
@@ -75,5 +76,8 @@ class ScheduleRequest(RequestBody):
 
 
 def plain(body: RequestBody | None) -> Any:
-    """The body as JSON-able values, defaults included, by the names of the API."""
-    return None if body is None else body.model_dump(mode="json", by_alias=True)
+    """The body as JSON-able values, defaults included, by the names of the API.
+
+    A whole number over 64 bits, which a config may hold, becomes a float, as in configs that the catalog keeps.
+    """
+    return None if body is None else orjson.loads(body.model_dump_json(by_alias=True))

@@ -1,10 +1,14 @@
 """What a report is ordered with: what is refused, by field, and that an order counts once."""
 
+import json
+
 import pytest
 
 from reports.models import Report
+from reports.work import worker
 from tests.reports.asking import URL, fault, order
 from tests.reports.conftest import SWEEP
+from tests.reports.test_sweep_entries import CONFIG
 
 pytestmark = pytest.mark.django_db
 
@@ -60,6 +64,18 @@ def test_a_bad_sweep_is_400_by_field_and_nothing_is_stored(api, ana, loaded_cata
     assert answer.status_code == 400, answer.json()
     assert fault(answer) >= expected
     assert Report.objects.count() == 0
+
+
+@pytest.mark.parametrize("length", [10**30, -(2**63) - 1])
+def test_a_config_with_a_whole_number_over_64_bits_is_kept_and_computed(api, ana, loaded_catalog, length):
+    given = {"config": CONFIG | {"model_max_length": length}, "name": "ours"}
+    body = json.dumps(order(sweep=SWEEP | {"models": [given]}))
+    address = api(ana).post(URL, body, content_type="application/json").json()["url"]
+    worker.run()
+    answer = api(ana).get(address).json()
+    assert answer["state"] == "complete"
+    assert answer["inputs"]["sweep"]["models"][0]["config"]["model_max_length"] == float(length)
+    assert api(ana).get(f"{address}download/", {"format": "json"}).status_code == 200
 
 
 def test_near_matches_are_named(api, ana, loaded_catalog):
