@@ -5,13 +5,14 @@ from django.db import transaction
 from reports import conf
 from reports.artifacts.build import WRITERS
 from reports.choices import State
-from reports.errors import DISK_FULL, LeaseLostError, PermanentReportError, explain
+from reports.errors import DISK_FULL, PermanentReportError, explain
 from reports.models import Artifact, ReportVersion
-from reports.storage import get_storage, rows_path
+from reports.storage import rows_path
 from reports.work import bell, disk
 from reports.work.claims import ARTIFACT
-from reports.work.keeper import LeaseKeeper
+from reports.work.keeper import LeaseKeeper, with_lease_kept
 from reports.work.leases import Claim, new_token
+from reports.work.new_file import new_file
 
 
 def order(version: ReportVersion, file_format: str) -> Artifact:
@@ -39,38 +40,29 @@ def order_and_claim(version: ReportVersion, file_format: str) -> tuple[Artifact,
 
 def make(claim: Claim) -> None:
     """Write a claimed derived file; every way out leaves a state that goes on."""
-    try:
-        with LeaseKeeper(lambda: ARTIFACT.heartbeat(claim)) as keeper:
-            _make(claim, keeper)
-    except LeaseLostError:
-        return
-    except SystemExit:  # the pool asks this process to stop: the attempt is given back
-        ARTIFACT.release(claim, give_attempt_back=True)
-        raise
-    except Exception as error:
-        code, text = explain(error)
-        artifact = Artifact.objects.only("attempts").get(pk=claim.pk)
-        if code == DISK_FULL:
-            disk.put_off_file(claim, text)
-        elif isinstance(error, PermanentReportError) or artifact.attempts >= conf.MAX_ATTEMPTS:
-            ARTIFACT.held(claim).update(state=State.FAILED, lease_until=None, error=text, error_code=code)
-        else:
-            ARTIFACT.release(claim, error=text)
+    with_lease_kept(ARTIFACT, claim, _make, _give_up)
+
+
+def _give_up(claim: Claim, error: Exception) -> None:
+    code, text = explain(error)
+    artifact = Artifact.objects.only("attempts").get(pk=claim.pk)
+    if code == DISK_FULL:
+        disk.put_off_file(claim, text)
+    elif isinstance(error, PermanentReportError) or artifact.attempts >= conf.MAX_ATTEMPTS:
+        ARTIFACT.held(claim).update(state=State.FAILED, lease_until=None, error=text, error_code=code)
+    else:
+        ARTIFACT.release(claim, error=text)
 
 
 def _make(claim: Claim, keeper: LeaseKeeper) -> None:
     artifact = Artifact.objects.select_related("version__report").get(pk=claim.pk)
     version = artifact.version
-    storage = get_storage()
     rows = rows_path(version)
-    name = f"derived/{version.report_id}/v{version.number}-{claim.token}.{artifact.format}"
-    scratch = storage.scratch(name)
-    kept = False
-    try:
-        WRITERS[artifact.format](version, rows, scratch)
+    with new_file(f"derived/{version.report_id}/v{version.number}-{claim.token}.{artifact.format}") as file:
+        WRITERS[artifact.format](version, rows, file.scratch)
         keeper.check()
-        stored = storage.keep(scratch, name)
-        kept = bool(
+        stored = file.keep()
+        file.recorded = bool(
             ARTIFACT.held(claim).update(
                 state=State.COMPLETE,
                 lease_until=None,
@@ -82,9 +74,3 @@ def _make(claim: Claim, keeper: LeaseKeeper) -> None:
                 next_try_at=None,
             )
         )
-    finally:
-        scratch.unlink(missing_ok=True)
-        if not kept:
-            storage.remove(name)
-    if not kept:
-        raise LeaseLostError

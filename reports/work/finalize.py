@@ -16,28 +16,24 @@ from reports.rows import findings, tables
 from reports.storage import ArtifactStorage, StoredFile, get_storage
 from reports.work import claims, disk
 from reports.work.claims import FINALIZE
-from reports.work.keeper import LeaseKeeper
+from reports.work.keeper import LeaseKeeper, with_lease_kept
 from reports.work.leases import Claim
+from reports.work.new_file import new_file
 from reports.work.pauses import pause_point
 
 
 def finalize(claim: Claim) -> None:
     """Complete a claimed version, or leave it claimable again; after too many attempts it fails with the reason."""
-    try:
-        with LeaseKeeper(lambda: FINALIZE.heartbeat(claim)) as keeper:
-            _finalize(claim, keeper)
-    except LeaseLostError:
-        return
-    except SystemExit:  # the pool asks this process to stop: the attempt is given back
-        FINALIZE.release(claim, give_attempt_back=True)
-        raise
-    except Exception as error:
-        code, text = explain(error)
-        version = ReportVersion.objects.only("finalize_attempts").get(pk=claim.pk)
-        if code == DISK_FULL:
-            disk.put_off_last_step(claim, text)
-        elif FINALIZE.release(claim) and version.finalize_attempts >= conf.MAX_ATTEMPTS:
-            claims.fail_version(claim.pk, code, text)
+    with_lease_kept(FINALIZE, claim, _finalize, _give_up)
+
+
+def _give_up(claim: Claim, error: Exception) -> None:
+    code, text = explain(error)
+    version = ReportVersion.objects.only("finalize_attempts").get(pk=claim.pk)
+    if code == DISK_FULL:
+        disk.put_off_last_step(claim, text)
+    elif FINALIZE.release(claim) and version.finalize_attempts >= conf.MAX_ATTEMPTS:
+        claims.fail_version(claim.pk, code, text)
 
 
 def _finalize(claim: Claim, keeper: LeaseKeeper) -> None:
@@ -46,23 +42,14 @@ def _finalize(claim: Claim, keeper: LeaseKeeper) -> None:
     storage = get_storage()
     if not _heal(claim, chunks, storage):
         return
-    name = f"rows/{version.report_id}/v{version.number}-{claim.token}.parquet"
-    scratch = storage.scratch(name)
-    kept = False
-    try:
-        tables.merge([storage.path(chunk.part_name) for chunk in chunks], scratch)
+    with new_file(f"rows/{version.report_id}/v{version.number}-{claim.token}.parquet") as file:
+        tables.merge([storage.path(chunk.part_name) for chunk in chunks], file.scratch)
         keeper.check()
-        results = _results(version, scratch)
+        results = _results(version, file.scratch)
         keeper.check()
-        stored = storage.keep(scratch, name)
+        stored = file.keep()
         pause_point("final")
-        kept = _complete(claim, stored, results)
-    finally:
-        scratch.unlink(missing_ok=True)
-        if not kept:
-            storage.remove(name)
-    if not kept:
-        raise LeaseLostError
+        file.recorded = _complete(claim, stored, results)
     for chunk in chunks:
         storage.remove(chunk.part_name)
 

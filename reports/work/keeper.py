@@ -3,11 +3,13 @@
 import threading
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 from django.db import connection
 
 from reports import conf
 from reports.errors import LeaseLostError
+from reports.work.leases import Claim, Lease
 
 
 class LeaseKeeper:
@@ -45,3 +47,29 @@ class LeaseKeeper:
                     connection.close()
         finally:
             connection.close()
+
+
+def with_lease_kept(
+    lease: Lease[Any],
+    claim: Claim,
+    work: Callable[[Claim, LeaseKeeper], None],
+    give_up: Callable[[Claim, Exception], None],
+) -> None:
+    """Do one long step of claimed work while its lease is renewed; every way out leaves a state that goes on.
+
+    Args:
+        lease: The kind of work.
+        claim: What was claimed.
+        work: The step; it asks the keeper between its parts whether the lease is still ours.
+        give_up: What follows an error: another attempt, or the end.
+    """
+    try:
+        with LeaseKeeper(lambda: lease.heartbeat(claim)) as keeper:
+            work(claim, keeper)
+    except LeaseLostError:
+        return
+    except SystemExit:  # the pool asks this process to stop: the attempt is given back
+        lease.release(claim, give_attempt_back=True)
+        raise
+    except Exception as error:
+        give_up(claim, error)

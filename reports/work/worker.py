@@ -18,10 +18,10 @@ from reports.choices import VersionKind
 from reports.errors import DISK_FULL, LeaseLostError, PermanentReportError, explain
 from reports.models import ReportChunk, ReportVersion
 from reports.rows import repricing, tables
-from reports.storage import get_storage
 from reports.work import claims, derive, disk
 from reports.work.finalize import finalize
 from reports.work.leases import Claim
+from reports.work.new_file import new_file
 from reports.work.pauses import pause_point
 
 log = logging.getLogger(__name__)
@@ -117,13 +117,9 @@ def _refuse_other_estimator(version: ReportVersion) -> None:
 def _compute(claim: Claim) -> None:
     chunk = ReportChunk.objects.select_related("version").get(pk=claim.pk)
     version = chunk.version
-    storage = get_storage()
-    name = f"parts/{version.pk}/{chunk.index:06d}-{claim.token}.parquet"
-    scratch = storage.scratch(name)
-    kept = False
-    try:
+    with new_file(f"parts/{version.pk}/{chunk.index:06d}-{claim.token}.parquet") as file:
         if version.kind == VersionKind.RECOST:
-            repricing.write_recosted(version, chunk, scratch)
+            repricing.write_recosted(version, chunk, file.scratch)
         else:
             _refuse_other_estimator(version)
             plan = _plan(version)
@@ -131,16 +127,10 @@ def _compute(claim: Claim) -> None:
                 raise PermanentReportError(
                     "rows_changed", _("This estimator makes another number of rows from these inputs: rebuild it.")
                 )
-            tables.write_rows(plan.rows(chunk.first_row, chunk.rows), scratch)
+            tables.write_rows(plan.rows(chunk.first_row, chunk.rows), file.scratch)
         if not claims.heartbeat_chunk(claim, chunk.rows):
             raise LeaseLostError
-        part = storage.keep(scratch, name)
+        part = file.keep()
         pause_point(f"part:{chunk.index}")
-        kept = claims.complete_chunk(claim, part)
-    finally:
-        if not kept:
-            scratch.unlink(missing_ok=True)
-            storage.remove(name)
-    if not kept:
-        raise LeaseLostError
+        file.recorded = claims.complete_chunk(claim, part)
     pause_point(str(chunk.index))
