@@ -69,8 +69,9 @@ def launch_settings(server: Server, stated: Mapping[str, Value], *, tuned: bool 
     """
     fed: dict[str, Any] = {setting.feeds: value for setting, value in in_force(server.engine, stated).values()}
     overrides = server.memory.overrides
-    if overrides.async_scheduling is not None and "async_scheduling" not in stated:
-        fed["plans_ahead"] = overrides.async_scheduling
+    of_vllm = overrides.async_scheduling if server.engine.engine == "vllm" else None
+    if of_vllm is not None and "async_scheduling" not in stated:
+        fed["plans_ahead"] = of_vllm
     ahead = fed.get("plans_ahead", not fed.get("plans_not_ahead", False))
     share, timeout = float(fed.get("batch_wait_share", 0.0)), float(fed.get("batch_wait_steps", 0.0))
     return LaunchSettings(

@@ -16,7 +16,7 @@ from estimator.engine.errors import EngineError, MissingFigureError
 from estimator.estimates.cost.ownership_part import RENTED, OwnershipPart, owned_by
 from estimator.estimates.cost.price_part import under
 from estimator.estimates.cost.self_hosted import Machines, PowerUse
-from estimator.estimates.memory_fit.idle import with_idle_settings
+from estimator.estimates.throughput.idle import with_idle_settings
 from estimator.estimates.throughput.replica import ReplicaSpeed, replica_speed
 from estimator.estimates.unused import (
     Unused,

@@ -1,6 +1,6 @@
 """Settings of an engine that make no difference to a plan: found by leaving each out, not by a list kept by hand."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
@@ -19,15 +19,20 @@ GENERAL_IDEAL = GENERAL - {"max_batched_tokens"}
 _ALL = tuple(field.name for field in fields(MemoryOverrides))
 
 
-def idle_settings(plan: Plan, prefix: str = "") -> Iterator[str]:
+Same = Callable[[Plan, Plan], bool]
+"""Whether two plans of the same memory are alike in whatever else is asked."""
+
+
+def idle_settings(plan: Plan, prefix: str = "", *, same: Same | None = None) -> Iterator[str]:
     """A warning that names the memory settings that were given and change nothing of this model on this engine.
 
     Args:
         plan: the resolved plan.
         prefix: place of the plan in the request, with its last point.
+        same: whether what is asked beside memory is the same; memory alone is asked when not given.
     """
     own = memory_settings(plan.engine_settings, plan.engine)
-    idle = idle_names(plan, special_settings(plan))
+    idle = idle_names(plan, special_settings(plan), same=same)
     yield from idle_warning(prefix + (f"engine_settings.{own[n]}" if n in own else f"memory.{n}") for n in idle)
 
 
@@ -37,13 +42,21 @@ def special_settings(plan: Plan) -> list[str]:
     return [name for name in _ALL if name not in general and getattr(plan.memory, name) is not None]
 
 
-def idle_names(plan: Plan, given: Iterable[str]) -> list[str]:
-    """Those of the settings given without which the memory of a plan is the same."""
+def idle_names(plan: Plan, given: Iterable[str], *, same: Same | None = None) -> list[str]:
+    """Those of the memory settings given without which the memory of a plan, and what `same` compares, is the same."""
     given = list(given)
     if not given:
         return []
     own = _seen(plan)
-    return [name for name in given if _seen(replace(plan, memory=replace(plan.memory, **{name: None}))) == own]
+    others = {name: _without(plan, name) for name in given}
+    return [name for name, other in others.items() if _seen(other) == own and (same is None or same(plan, other))]
+
+
+def _without(plan: Plan, override: str) -> Plan:
+    """The plan without a memory override, nor the setting by its engine's own name that stated it."""
+    stated_by = memory_settings(plan.engine_settings, plan.engine).get(override)
+    left = {name: value for name, value in plan.engine_settings.items() if name != stated_by}
+    return replace(plan, memory=replace(plan.memory, **{override: None}), engine_settings=left)
 
 
 def idle_warning(paths: Iterable[str]) -> Iterator[str]:
@@ -51,11 +64,6 @@ def idle_warning(paths: Iterable[str]) -> Iterator[str]:
     if names := ", ".join(paths):
         text = _("No difference: %(fields)s; so it is here anyway, or this engine and model have no use of it.")
         yield text % {"fields": names}
-
-
-def with_idle_settings(plan: Plan, prefix: str) -> Plan:
-    """The plan with the warning among its own."""
-    return replace(plan, warnings=(*plan.warnings, *idle_settings(plan, prefix)))
 
 
 def _seen(plan: Plan) -> tuple[Any, ...]:

@@ -10,8 +10,8 @@ from estimator.engine.prompt_cache.saving import Prompt
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart
 from estimator.estimates.endpoint import Asked
-from estimator.estimates.memory_fit.idle import with_idle_settings
 from estimator.estimates.prompt_cache.prefix_reuse import PrefixGain, prefix_gain
+from estimator.estimates.throughput.idle import with_idle_settings
 from estimator.estimates.unused import Unused, unused_by_speed, unused_in_plan, unused_warnings
 from estimator.question.fields import PositiveShare
 from estimator.question.plan import PlanRequest

@@ -16,12 +16,12 @@ from estimator.engine.sizing import Objective
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import common_parts
 from estimator.estimates.endpoint import Asked, Endpoint
-from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.sizing.compute import Option, ranked, size
 from estimator.estimates.sizing.echo import SizingInputs
 from estimator.estimates.sizing.nearest import Budget, Neighbourhood, binds, nearest_candidate
 from estimator.estimates.sizing.parts import SizingAnswer, nearest_part, option_part, rejected_part
 from estimator.estimates.sizing.question import Demand
+from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.setting import workload_of
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
@@ -303,7 +303,7 @@ def _about(
         _("Not used: prices.%(gpu)s; it is no candidate.") % {"gpu": gpu} for gpu in body.prices if gpu not in prices
     ]
     if plans:
-        warnings += idle_settings(plans[0])
+        warnings += idle_settings_of_speed(plans[0])
         warnings += unused_warnings(body, (*_unused(body), *unused_in_plan(plans[0])))
     if plans and binding_targets(slo, workload_of(plans[0])) != slo:
         warnings.append(no_gap_text())

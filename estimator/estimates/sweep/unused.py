@@ -11,6 +11,7 @@ from estimator.engine.specs import WorkloadMode
 from estimator.estimates.memory_fit.idle import GENERAL, idle_names, idle_warning, special_settings
 from estimator.estimates.sweep.axes import Axes
 from estimator.estimates.sweep.evaluation import plan_of
+from estimator.estimates.throughput.idle import same_launch, same_speed
 from estimator.estimates.throughput.targets import no_percentile_text
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
 from estimator.question.acting import is_given
@@ -22,6 +23,8 @@ from estimator.resolvers.plan import Plan
 
 # Settings that are tried, about 0.5 ms each: beyond them nothing is said of what none of these had a use of.
 _MOST_TRIED = 1000
+# Of these, settings whose speed is compared too, about 10 ms each: after them another launch counts as another speed.
+_MOST_COMPARED = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,10 @@ def _idle_in_every_setting(sweep: Sweep, axes: Axes) -> tuple[list[Unused], list
             continue
         plan = plan_of(axes, codes)
         reasons = dict(unused_in_plan(plan))
-        idle = {f"memory.{name}" for name in idle_names(plan, special_settings(plan))}
+        given = {f"memory.{name}": name for name in special_settings(plan)}
+        asked = [given[place] for place in dict.fromkeys(one.of_plan for one in left) if place in given]
+        same = same_speed if number < _MOST_COMPARED else same_launch
+        idle = {f"memory.{name}" for name in idle_names(plan, asked, same=same)}
         left = [
             one
             for one in left

@@ -10,12 +10,12 @@ from estimator.engine.speed.words import speed_word
 from estimator.estimates.answers import Band
 from estimator.estimates.echo import plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
-from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.load import load_of
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
 from estimator.estimates.throughput.explain import steps_of
 from estimator.estimates.throughput.figures import SpeedFigures, Triple
+from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.parts import (
     BreakdownPart,
     CeilingPart,
@@ -64,7 +64,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
             steps=steps,
             explain=asked.explain,
             assumptions=throughput_assumptions(result),
-            warnings=[*throughput_warnings(result), *idle_settings(plan), *_unused(body, plan)],
+            warnings=[*throughput_warnings(result), *idle_settings_of_speed(plan), *_unused(body, plan)],
             not_modelled=throughput_not_modelled(result),
         ),
         feasible=result.feasible,

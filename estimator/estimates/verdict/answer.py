@@ -17,7 +17,6 @@ from estimator.estimates.echo import merged, plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.memory_fit.answer import ledger_part
 from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memory
-from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.launch_command import launch_command
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_warnings
@@ -33,6 +32,7 @@ from estimator.estimates.throughput.capacity import LoadWithin
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
 from estimator.estimates.throughput.explain import steps_of
 from estimator.estimates.throughput.figures import figures_at
+from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.setting import rows_of, workload_of
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
 from estimator.estimates.verdict.changes import Change, changes, nearest
@@ -136,7 +136,7 @@ def _surroundings(
     plan, bill = judged.plan, judged.bill
     priced = merged([] if bill is None else [bill.origin, bill.notes])
     fits = judged.state is not State.DOES_NOT_FIT
-    warnings = [*memory_warnings(memory), *idle_settings(plan), *(throughput_warnings(speed) if fits else ())]
+    warnings = [*memory_warnings(memory), *idle_settings_of_speed(plan), *(throughput_warnings(speed) if fits else ())]
     left_out = [*memory_not_modelled(memory), *throughput_not_modelled(speed), *priced.not_modelled]
     if bill is None:
         warnings.append(_("No price of this GPU is known: give price_per_gpu_hour."))
