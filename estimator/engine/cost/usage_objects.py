@@ -6,9 +6,10 @@ that either include one another or never do, and says which. Counts that only su
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from estimator.engine.cost.api import UsageConvention
@@ -32,10 +33,21 @@ class ReadUsage:
 
 @dataclass(slots=True)
 class _Object:
-    """A usage object being read: every key that is taken is marked, the rest is told."""
+    """A usage object being read: every key that is taken is marked, the rest is told.
+
+    `flat` are its parts by path (a dot leads into a nested object), `leaves` the paths of those that are no objects,
+    `apart` beginnings of paths that count nothing.
+    """
 
     raw: Mapping[str, Any]
     taken: set[str] = field(default_factory=set)
+    apart: tuple[str, ...] = ()
+    flat: dict[str, Any] = field(init=False)
+    leaves: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.flat = _flat(self.raw)
+        self.leaves = {path for path, value in self.flat.items() if value is not None and not isinstance(value, dict)}
 
     def count(self, *paths: str) -> Decimal:
         """The first of these counts that is there, 0 where none is; a dot leads into a nested object.
@@ -82,29 +94,45 @@ class _Object:
 
     def _at(self, path: str) -> Any:
         self.taken.add(path)
-        value: Any = self.raw
-        for place, name in enumerate(names := path.split(".")):
-            if value is None:
-                return None
-            if not isinstance(value, Mapping):
-                raise InvalidInputError("an object with its counts", field=".".join(names[:place]))
-            value = value.get(name)
+        value = self.flat.get(path)
+        if value is None and "." in path and not self.leaves.isdisjoint(_holders(path)):
+            holder = next(holder for holder in _holders(path) if holder in self.leaves)
+            raise InvalidInputError("an object with its counts", field=holder)
         return value
 
     def untaken(self) -> tuple[str, ...]:
         """Counts that nobody read: they may have a price that is missing from the bill."""
-        return tuple(path for path in _counts_in(self.raw, "") if path not in self.taken)
+        return tuple(
+            path
+            for path, value in self.flat.items()
+            if value and isinstance(value, (int, float)) and value is not True and path not in self.taken
+            and not path.startswith(self.apart)
+        )  # fmt: skip
 
 
-def _counts_in(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, part in value.items():
-            yield from _counts_in(part, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, (int, float)) and not isinstance(value, bool) and value:
-        yield path
+@lru_cache(maxsize=1024)
+def _holders(path: str) -> tuple[str, ...]:
+    """The paths of what a path lies in, the widest first."""
+    names = path.split(".")
+    return tuple(".".join(names[:place]) for place in range(1, len(names)))
+
+
+def _flat(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Every part of an object by its path."""
+    flat: dict[str, Any] = dict(raw)
+    nested = [(name, value) for name, value in raw.items() if isinstance(value, dict)]
+    while nested:
+        path, parts = nested.pop()
+        for name, value in parts.items():
+            flat[inside := f"{path}.{name}"] = value
+            if isinstance(value, dict):
+                nested.append((inside, value))
+    return flat
 
 
 def _checked(value: Any, path: str) -> Decimal:
+    if type(value) is int and 0 <= value <= MAX_COUNT:
+        return Decimal(value)
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise InvalidInputError("a count is a number", field=path)
     number = Decimal(str(value))
@@ -147,8 +175,9 @@ def _openai(usage: _Object) -> ReadUsage:
     usage.taken |= {
         "total_tokens", "cost", "prompt_cache_miss_tokens", f"{details}.text_tokens", f"{outs}.text_tokens",
         f"{outs}.accepted_prediction_tokens", f"{outs}.rejected_prediction_tokens", "cost_in_usd_ticks",
-        "num_sources_used", *(path for path in usage.untaken() if path.startswith(("cost_details", "cost."))),
+        "num_sources_used",
     }  # fmt: skip
+    usage.apart = ("cost_details", "cost.")
     return _read(usage, counts, UsageConvention.INCLUSIVE, "openai")
 
 

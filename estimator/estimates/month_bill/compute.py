@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
@@ -25,6 +25,7 @@ from estimator.estimates.month_bill.groups import (
     groups,
     rows_of_groups,
     sums,
+    warnings_of,
 )
 from estimator.estimates.month_bill.read import BadRow, Usage
 from estimator.resolvers.facts import Facts
@@ -61,7 +62,11 @@ class OwnMachines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthBill:
-    """The bill, by model, day and channel, what other ways would have cost, and the rows that were not billed."""
+    """The bill, by model, day and channel, what other ways would have cost, and the rows that were not billed.
+
+    `warnings` name lives of models and disputed amounts; `ignored` counts of providers' objects that no meter counts,
+    each with its rows.
+    """
 
     currency: str | None
     rows: int
@@ -76,6 +81,8 @@ class MonthBill:
     free: Mapping[str, Decimal]
     bad: tuple[BadRow, ...]
     bad_rows: int
+    warnings: tuple[str, ...] = ()
+    ignored: Mapping[str, int] = field(default_factory=dict)
 
 
 def month_bill(
@@ -128,6 +135,8 @@ def month_bill(
         free=total_free(given),
         bad=usage.bad,
         bad_rows=usage.bad_rows,
+        warnings=warnings_of(found, facts),
+        ignored=usage.ignored,
     )
 
 
@@ -162,7 +171,8 @@ def _disjoint(usage: Usage, convention: UsageConvention) -> dict[str, NDArray[np
         return counts
     leaves: dict[str, NDArray[np.int64]] = {}
     for name, inside in inclusion_order(counts):
-        rest = counts[name] - sum((leaves[other] for other in inside), start=np.zeros(1, dtype=np.int64))
+        held = sum((leaves[other] for other in inside), start=np.zeros(1, dtype=np.int64))
+        rest = counts[name] - np.where(usage.apart, 0, held)
         if np.any(rest < 0):
             row = int(np.argmax(rest < 0)) + 1
             raise InvalidInputError(f"{meter(name).usage_key} of billed row {row} is less than its parts", field=name)

@@ -18,7 +18,7 @@ from estimator.estimates.month_bill.free import Counted
 from estimator.estimates.month_bill.read import Sent, Usage
 from estimator.resolvers.facts import Facts, UnknownSlugError
 from estimator.resolvers.price_book import PriceChoice, price_book
-from estimator.resolvers.prices import resolve_price
+from estimator.resolvers.prices import ResolvedPrice, price_provenance, resolve_price
 
 Sums = dict[str, Decimal]
 Columns = Mapping[str, NDArray[np.int64]]
@@ -30,6 +30,7 @@ class Chosen(NamedTuple):
     prices: InForce | None
     seller: str
     reason: str
+    resolved: ResolvedPrice | None = None
 
 
 @dataclass(slots=True)
@@ -60,24 +61,37 @@ class Group:
 
 
 def choose(sent: Sent, facts: Facts) -> Chosen:
-    """The prices of rows sent so."""
+    """The prices of rows sent so; a model may be named as its provider's answers name it."""
     try:
-        book = price_book(facts, sent.model)
+        slug = _slug(sent.model, facts)
+        book = price_book(facts, slug)
         moment = sent.moment if book.has_hours else sent.day
         choice = PriceChoice(
-            price=sent.model,
+            price=slug,
             moment=_moment(moment),
             channel=sent.channel,
             endpoint_class=sent.place,
             search_context=sent.search_context,
         )
-        return Chosen(resolve_price(choice, facts).prices, book.facts["provider"], "")
+        resolved = resolve_price(choice, facts)
+        return Chosen(resolved.prices, book.facts["provider"], "", resolved)
     except UnknownSlugError:
-        return Chosen(None, "", f"there is no price {sent.model!r}")
+        return Chosen(None, "", f"there is no price {sent.model!r}{_choices(sent.model, facts)}")
     except (InvalidInputError, MissingFigureError) as missing:
         return Chosen(None, "", str(missing))
     except ValueError:
         return Chosen(None, "", f"{sent.moment!r} is no day")
+
+
+def _slug(name: str, facts: Facts) -> str:
+    """The slug of a price, or the one that another spelling means."""
+    found = () if name in facts.slugs("price") else facts.spelled("price", name)
+    return found[0] if len(found) == 1 else name
+
+
+def _choices(name: str, facts: Facts) -> str:
+    several = facts.spelled("price", name)
+    return f": it may mean {', '.join(several)}" if several else ""
 
 
 def _moment(text: str) -> datetime.date | datetime.datetime:
@@ -111,7 +125,7 @@ def rows_of_groups(usage: Usage) -> Iterator[NDArray[np.int64]]:
 def sums(usage: Usage, counts: Columns, here: NDArray[np.int64], prices: InForce) -> dict[Tier, Sums]:
     """Quantities by tier and meter, exact: each row's counts times its requests."""
     times = usage.requests[here]
-    rows = {name: column[here] for name, column in counts.items()}
+    rows = _reads_by_mode(prices, {name: column[here] for name, column in counts.items()})
     zero = np.zeros(len(times), dtype=np.int64)
     prompt = sum((column for name, column in rows.items() if meter(name).is_prompt), start=zero)
     left = np.ones(len(times), dtype=bool)
@@ -127,6 +141,16 @@ def sums(usage: Usage, counts: Columns, here: NDArray[np.int64], prices: InForce
         if "request" not in rows and prices.row(tier, "request") is not None:
             found[tier]["request"] = Decimal(int(times[holds].sum()))
     return found
+
+
+def _reads_by_mode(prices: InForce, rows: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
+    """Reads of a row that also wrote are those of explicit marks, where the seller prices them apart (`api_cost`)."""
+    read, explicit = "cache_read", "cache_read_explicit"
+    writes = [column for name, column in rows.items() if name.startswith("cache_write")]
+    if not writes or read not in rows or prices.row(BASE_TIER, explicit) is None:
+        return rows
+    moved = np.where(np.any(np.stack(writes) > 0, axis=0), rows[read], 0)
+    return rows | {read: rows[read] - moved, explicit: rows.get(explicit, np.zeros_like(moved)) + moved}
 
 
 def _holds(tier: Tier, prompt: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -178,3 +202,23 @@ def amount_of(
             else:
                 amounts.append(money.priced(quantity - taken, row.amount, row.unit_size))
     return (None if missing else money.total(amounts)), tuple(dict.fromkeys(missing))
+
+
+def warnings_of(found: Sequence[Group], facts: Facts) -> tuple[str, ...]:
+    """What is to be known of the prices, once for each model: its life, and amounts that other lists dispute."""
+    said: dict[str, None] = {}
+    seen: set[tuple[int, str]] = set()
+    for group in found:
+        resolved, prices = group.chosen.resolved, group.chosen.prices
+        if resolved is None or prices is None or (key := (id(resolved), group.model)) in seen:
+            continue
+        seen.add(key)
+        used = {
+            row.reference: name
+            for tier, quantities in group.sums.items()
+            for name in quantities
+            if (row := billing_row(prices, tier, meter(name))) is not None and row.reference
+        }
+        lines = (*resolved.warnings, *price_provenance(resolved, facts, used).warnings)
+        said |= dict.fromkeys(f"{group.model}: {line}" for line in lines)
+    return tuple(said)
