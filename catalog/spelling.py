@@ -130,3 +130,8 @@ def _all_words(row: Named) -> frozenset[str]:
     texts = (row.slug, *row.names, *row.words)
     words = {word for text in texts for word in (*key(text).split("-"), *_apart(text))}
     return frozenset(words | {"sxm" for word in words if word.startswith("sxm")})
+
+
+def words_of(kind: str, text: str) -> tuple[str, ...]:
+    """The words that tell which row a name means, sorted: without makers' names and words for tuning."""
+    return _words(key(text), _EMPTY_WORDS.get(kind, frozenset()) | _TUNING)

@@ -1,7 +1,6 @@
 """The calculator: one question, one verdict, by the same service as `POST /api/v1/estimates/verdict/`."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -11,30 +10,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from estimator.api.parsing import parse_body
-from estimator.engine.errors import EngineError
-from estimator.estimates.endpoint import Asked
-from estimator.estimates.verdict import answer as verdict
 from estimator.estimates.verdict.parts import ChangePart, VerdictAnswer
 from estimator.figures import written
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.gpu_prices import default_price
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from pages.access import for_readers
+from pages.asking import Found, ask, price_taken
 from pages.choices import CACHES, WEIGHTS, Choices, choices
+from pages.columns import address_of
+from pages.comparison import SIGNS
 from pages.drawing.bars import band_bar, memory_bar
-from pages.drawing.curve import Figure, curve
-from pages.question import CURRENCY, FIRST, Fault, Question, body_of, fault_at, faults_of, labels, read
-
-SIGNS = {
-    "safe": ("good", "✓"), "likely": ("mid", "◐"), "fits": ("good", "✓"), "too_slow": ("bad", "◔"),
-    "speed_unknown": ("mid", "?"), "does_not_fit": ("bad", "✕"),
-}  # fmt: skip
-OLD_AFTER_DAYS = 30
-_FIELD_OF_CHANGE = {
-    "parallelism.tp": "gpus", "precision.weights": "weights", "precision.kv_cache": "kv", "gpu": "gpu",
-}  # fmt: skip
+from pages.drawing.curve import curve, speed_figures, tokens_per_s
+from pages.question import FIRST, Question, changed_query, labels, read
 
 
 # A calculation changes nothing: nobody gains by making a browser send one. It is a POST where a config.json is pasted.
@@ -55,35 +42,6 @@ def calculator(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What the service said: an answer, or the faults of the question."""
-
-    body: dict[str, Any]
-    answer: VerdictAnswer | None
-    faults: tuple[Fault, ...]
-
-
-def ask(question: Question, facts: Facts, *, explain: bool = True) -> Found:
-    """The verdict on a question, through the reading and checks of the API."""
-    body, unread = body_of(question)
-    answer, refused = _answered(body, facts, explain)
-    known = {fault.name for fault in unread}
-    faults = (*unread, *(fault for fault in refused if fault.name not in known))
-    return Found(body=body, answer=None if faults else answer, faults=faults)
-
-
-def _answered(body: dict[str, Any], facts: Facts, explain: bool) -> tuple[VerdictAnswer | None, tuple[Fault, ...]]:
-    """The service's answer to a body, or its faults."""
-    try:
-        parsed = parse_body(verdict.VerdictRequest, json.dumps(body).encode(), facts)
-        return verdict.answer_verdict(parsed, Asked(facts=facts, explain=explain)), ()
-    except ResolutionError as error:
-        return None, faults_of(error.issues)
-    except EngineError as error:
-        return None, (fault_at(error.field or "", str(error)),)
-
-
 def page_of(request: HttpRequest, question: Question, found: Found, facts: Facts) -> dict[str, Any]:
     """Everything that the templates show."""
     lists, answer = choices(facts), found.answer
@@ -100,10 +58,11 @@ def page_of(request: HttpRequest, question: Question, found: Found, facts: Facts
         "presets": [_preset(question, preset) for preset in lists.presets],
         "engine": _engine(question, facts),
         "address": address,
+        "compare": address_of([question.query]),
         "link": request.build_absolute_uri(address),
         "line": _line(question, found, lists),
         "here": "home",
-        "price": _price(question, found, facts),
+        "price": price_taken(found.answer.inputs.gpu.slug if found.answer is not None else question["gpu"], facts),
     }
     if answer is None:
         return shown
@@ -120,21 +79,17 @@ def shown_answer(
     tpot = slo.tpot_s if slo is not None else None
     fits = answer.memory.feasible
     asked = int(answer.inputs.workload.concurrency or 1) if answer.inputs.workload is not None else 1
-    figures = (
-        (Figure(field="tpot_s", name=_("Each further token"), unit="ms", write=written.seconds, scale=1000), tpot),
-        (Figure(field="ttft_s", name=_("First token"), unit="s", write=written.seconds), ttft),
-        (Figure(field="tokens_per_s_total", name=_("All users together"), unit="tokens/s", write=_rate), None),
-    )
+    targets = {"tpot_s": tpot, "ttft_s": ttft}
     drawn = [
-        curve(figure, answer.curve, asked=asked, held=answer.memory.max_sequences, target=target)
-        for figure, target in figures
+        curve(figure, answer.curve, asked=asked, held=answer.memory.max_sequences, target=targets.get(figure.field))
+        for figure in speed_figures()
     ]
     # Its fields are made from the list of figures, which mypy cannot see.
     speed: Any = answer.speed
     bars = (
         band_bar(_("First token"), speed.ttft_s, written.seconds, ttft),
         band_bar(_("Each further token"), speed.tpot_s, written.seconds, tpot),
-        band_bar(_("All users together"), speed.tokens_per_s_total, _rate, None),
+        band_bar(_("All users together"), speed.tokens_per_s_total, tokens_per_s, None),
     )
     return {
         "answer": answer,
@@ -149,10 +104,6 @@ def shown_answer(
         "curl": _curl(request, body),
         "left_out": "; ".join(text.rstrip(".") for text in answer.not_modelled),
     }
-
-
-def _rate(value: float | None) -> str:
-    return f"{written.two_digits(value)} tokens/s"
 
 
 def _preset(question: Question, preset: Any) -> dict[str, Any]:
@@ -201,21 +152,9 @@ def _line(question: Question, found: Found, lists: Choices) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _price(question: Question, found: Found, facts: Facts) -> dict[str, Any] | None:
-    """The price that was taken where none was given: the catalog's default with its seller and day."""
-    slug = found.answer.inputs.gpu.slug if found.answer is not None else question["gpu"]
-    default = default_price(slug, facts, CURRENCY) if slug else None
-    if default is None or default.offer is None:
-        return None
-    return {"amount": default.amount, "seller": facts.row("offer", default.offer)["provider"], "date": default.date}
-
-
 def _change(question: Question, one: ChangePart) -> dict[str, Any]:
     tone, sign = SIGNS[one.state]
-    values = {_FIELD_OF_CHANGE[one.change]: str(one.value)}
-    if one.change == "gpu":
-        values["price"] = ""
-    return {"part": one, "tone": tone, "sign": sign, "query": question.changed(**values).query}
+    return {"part": one, "tone": tone, "sign": sign, "query": changed_query(question, one)}
 
 
 def _plainly(value: Any) -> Any:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
+from estimator.estimates.verdict.parts import ChangePart
 from estimator.resolvers.issues import Issue
 
 # Fields in the order of the form; an address holds those that are not empty.
@@ -87,6 +88,17 @@ def read(given: Mapping[str, str]) -> Question:
         return Question(FIRST)
     values = {name: given.get(name, "").strip()[:_LONGEST] for name in FIELDS}
     return Question({name: value for name, value in values.items() if value}, config=given.get("config", "").strip())
+
+
+_FIELD_OF_CHANGE = {
+    "parallelism.tp": "gpus", "precision.weights": "weights", "precision.kv_cache": "kv", "gpu": "gpu",
+}  # fmt: skip
+
+
+def changed_query(question: Question, change: ChangePart) -> str:
+    """The query of the same question with one change of its verdict; the price that was given is of the GPU asked."""
+    values = {_FIELD_OF_CHANGE[change.change]: str(change.value)}
+    return question.changed(**values, **({"price": ""} if change.change == "gpu" else {})).query
 
 
 def body_of(question: Question) -> tuple[dict[str, Any], tuple[Fault, ...]]:

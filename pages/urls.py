@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from pages import calculator
+from pages import calculator, compare
 
 urlpatterns = [
     path("", calculator.calculator, name="home"),
+    path("compare/", compare.compare, name="compare"),
 ]

@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
+from django.utils.translation import gettext as _
+
 from estimator.estimates.answers import Band
 from estimator.estimates.verdict.parts import CurvePoint
 from estimator.figures import written
 
-_ROOM = 1.06
+ROOM = 1.06
 _TICKS = 5
 
 
@@ -58,6 +60,20 @@ class Figure:
     scale: float = 1.0
 
 
+def speed_figures() -> tuple[Figure, ...]:
+    """What is drawn of a speed, the figure shown first at the beginning."""
+    return (
+        Figure(field="tpot_s", name=_("Each further token"), unit="ms", write=written.seconds, scale=1000),
+        Figure(field="ttft_s", name=_("First token"), unit="s", write=written.seconds),
+        Figure(field="tokens_per_s_total", name=_("All users together"), unit="tokens/s", write=tokens_per_s),
+    )
+
+
+def tokens_per_s(value: float | None) -> str:
+    """Tokens per second with their unit."""
+    return f"{written.two_digits(value)} tokens/s"
+
+
 def curve(figure: Figure, points: Sequence[CurvePoint], *, asked: int, held: int, target: float | None) -> Curve | None:
     """The drawing of a figure; None where fewer than two points are said.
 
@@ -71,8 +87,8 @@ def curve(figure: Figure, points: Sequence[CurvePoint], *, asked: int, held: int
     said = [(point.concurrency, band) for point in points if isinstance(band := getattr(point, figure.field), Band)]
     if len(said) < 2:
         return None
-    x_end = max(said[-1][0], min(asked, 2 * said[-1][0])) * _ROOM
-    y_end = max(max(band.high for _load, band in said), target or 0.0) * figure.scale * _ROOM
+    x_end = max(said[-1][0], min(asked, 2 * said[-1][0])) * ROOM
+    y_end = max(max(band.high for _load, band in said), target or 0.0) * figure.scale * ROOM
 
     def x(load: float) -> float:
         return round(min(load / x_end, 1.0) * 100, 2)
@@ -89,8 +105,8 @@ def curve(figure: Figure, points: Sequence[CurvePoint], *, asked: int, held: int
         area="M" + "L".join([*above, *below]) + "Z",
         line="M" + "L".join(f"{x(load)},{y(band.mid)}" for load, band in said),
         dots=tuple(_dot(figure, load, band, asked, x(load), y(band.mid)) for load, band in said),
-        x_ticks=tuple(Tick(at=x(at), words=written.count(at)) for at in _ticks(x_end, whole=True)),
-        y_ticks=tuple(Tick(at=y(at / figure.scale), words=f"{at:,g}") for at in _ticks(y_end)),
+        x_ticks=tuple(Tick(at=x(at), words=written.count(at)) for at in ticks(x_end, whole=True)),
+        y_ticks=tuple(Tick(at=y(at / figure.scale), words=f"{at:,g}") for at in ticks(y_end)),
         target=None if target is None else Tick(at=y(target), words=figure.write(target)),
         asked=x(asked) if asked <= x_end else None,
         full=x(held) if held <= x_end else None,
@@ -102,7 +118,7 @@ def _dot(figure: Figure, load: int, band: Band, asked: int, x: float, y: float) 
     return Dot(x=x, y=y, words=words, asked=load == asked)
 
 
-def _ticks(end: float, *, whole: bool = False) -> list[float]:
+def ticks(end: float, *, whole: bool = False) -> list[float]:
     """About five round numbers from 0 to the end of an axis."""
     rough = end / _TICKS
     power = 10.0 ** floor(log10(rough))

@@ -2,7 +2,6 @@
 
 import re
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,6 +10,7 @@ import pytest
 from django.contrib.staticfiles import finders
 
 from pages.question import FIELDS, FIRST, body_of, read
+from tests.pages.page import Page
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]
 
@@ -20,32 +20,6 @@ CONFIG = {
     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
     "max_position_embeddings": 131072, "torch_dtype": "bfloat16",
 }  # fmt: skip
-
-
-class Page(HTMLParser):
-    """What a test asks of a page: its elements with their attributes, and the text of headings and links."""
-
-    def __init__(self, html):
-        super().__init__(convert_charrefs=True)
-        self.elements, self.html = [], html
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def all(self, tag):
-        return [attrs for name, attrs in self.elements if name == tag]
-
-    def text(self):
-        return " ".join(unescape(re.sub(r"<[^>]+>", " ", self.html)).split())
-
-    def heading(self):
-        return unescape(re.search(r'<h1 id="said">(.*?)</h1>', self.html, re.S).group(1))
-
-    def tables(self):
-        rows = re.findall(r"<tr[^>]*>(.*?)</tr>", self.html, re.S)
-        return [[" ".join(unescape(re.sub(r"<[^>]+>", " ", cell)).split())
-                 for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)] for row in rows]  # fmt: skip
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from enum import StrEnum
 from estimator.engine.cost import money
 from estimator.engine.cost.meters import TOKEN, Meter, meter, meter_of_usage, prompt_tokens, to_disjoint
 from estimator.engine.cost.price_list import BASE_TIER, STANDARD, InForce, PriceRow, Tier
+from estimator.engine.cost.self_hosted import TOKENS_PER_MTOK
 from estimator.engine.errors import InvalidInputError, UnpricedMeterError
 
 # Reasoning is part of the answer; explicit reads have a price apart at one seller only.
@@ -53,6 +54,20 @@ class ApiCost:
     priced_total: Decimal
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def cost_per_mtok_blended(self) -> Decimal | None:
+        """The whole bill over the tokens of its prompts and answers, per million; None without a total or tokens.
+
+        Equation: docs/model.md, eq. (52). Source: definition.
+        """
+        tokens = self.tokens
+        return None if self.total is None or not tokens else money.priced(self.total, Decimal(TOKENS_PER_MTOK), tokens)
+
+    @property
+    def tokens(self) -> Decimal:
+        """Tokens of all prompts and answers; the meters are disjoint, so that none counts twice."""
+        return money.total([line.quantity for line in self.lines if meter(line.meter).base_unit == TOKEN])
 
     @property
     def reason(self) -> str | None:

@@ -76,7 +76,7 @@ def money_from_physics(value: float) -> Decimal:
     return round_physics(from_physics(value))
 
 
-def priced(quantity: Decimal, unit_price: Decimal, unit_size: int) -> Decimal:
+def priced(quantity: Decimal, unit_price: Decimal, unit_size: int | Decimal) -> Decimal:
     """Amount = quantity · unit_price / unit_size, exact wherever the quotient ends, else to 28 digits.
 
     Args:

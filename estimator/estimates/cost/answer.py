@@ -90,6 +90,10 @@ class ApiBill(ResponsePart):
     lines: list[CostLine] = Field(description="One line per meter; they add up to the total.")
     total: Amount | None = Field(description="Sum of the lines; null when one is unpriced.")
     priced_total: Amount = Field(description="Sum of the lines that have a price.")
+    cost_per_mtok_blended: Amount | None = Field(
+        description="Total over all tokens of prompts and answers, per million, as self_hosted says it; null without a "
+        "total or without tokens."
+    )
     reason: str | None = Field(description="Why there is no total.")
     lines_csv: str = Field(description="The lines as CSV with a header, one line per meter, to save as a file.")
 
@@ -263,6 +267,7 @@ def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
             "lines": cost.lines,
             "total": cost.total,
             "priced_total": cost.priced_total,
+            "cost_per_mtok_blended": cost.cost_per_mtok_blended,
             "reason": cost.reason,
             "lines_csv": bill.as_csv(),
         }

@@ -1,5 +1,5 @@
 "use strict";
-/* The calculator works without this file. With it: copy buttons, the answer read aloud, the chosen figure kept. */
+/* The calculator works without this file. With it: the answer is read aloud, the chosen figure is kept. */
 (() => {
   const spoken = document.getElementById("spoken");
   const ask = document.getElementById("ask");
@@ -7,29 +7,12 @@
   let shown = "";
 
   const ready = () => {
-    for (const button of document.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
     const kept = shown && document.getElementById(shown);
     if (kept) kept.checked = true;
   };
 
   document.addEventListener("change", (event) => {
     if (event.target.name === "shown") shown = event.target.id;
-  });
-
-  document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy]");
-    if (!button || !navigator.clipboard) return;
-    event.preventDefault();
-    const words = button.dataset.words || button.textContent;
-    button.dataset.words = words;
-    try {
-      await navigator.clipboard.writeText(button.dataset.copy);
-      button.textContent = button.dataset.said;
-      spoken.textContent = button.dataset.said;
-    } catch {
-      button.textContent = words;
-    }
-    setTimeout(() => { button.textContent = words; }, 1800);
   });
 
   document.body.addEventListener("htmx:afterSettle", () => {

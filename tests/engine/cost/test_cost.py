@@ -120,6 +120,20 @@ class TestPublicCases:
     def test_c15_the_currency_of_the_row_is_kept(self):
         assert bill(prices(currency="EUR", input="1", output="3.2"), input_tokens=1).currency == "EUR"
 
+    def test_the_blended_price_is_the_bill_over_its_tokens_each_counted_once(self):
+        # (0.8 · 0.1 + 0.2 · 1 + 0.5 · 10) / 1.5 million tokens; the reads are a part of the inclusive prompt.
+        found = bill(
+            prices(input="1", cache_read="0.1", output="10"),
+            inclusive=True,
+            input_tokens=1_000_000,
+            cache_read_tokens=800_000,
+            output_tokens=500_000,
+        )
+        assert found.cost_per_mtok_blended == D("3.52")
+        searched = bill(prices(input="2", web_search="0.01"), input_tokens=500_000, web_searches=100)
+        assert searched.cost_per_mtok_blended == D("4")
+        assert bill(prices(web_search="0.01"), web_searches=1).cost_per_mtok_blended is None
+
     def test_c16_an_unknown_meter_is_an_error_or_null_with_a_reason_and_never_zero(self):
         price = prices(input="1.25", output="10")
         with pytest.raises(UnpricedMeterError, match="cache_read has no price"):
