@@ -91,6 +91,11 @@ def key(text: str) -> str:
     return _WITHIN_NAME.sub("", _SEPARATORS.sub("-", plain).strip("-"))
 
 
+def model_words(text: str) -> tuple[str, ...]:
+    """What the names of one model have in common: their words without those for how it was tuned, in any order."""
+    return _words(key(text[:_LONGEST].rsplit("/", 1)[-1]), _EMPTY_WORDS["model"] | _TUNING)
+
+
 def near_matches(given: str, known: Iterable[str]) -> tuple[str, ...]:
     """Up to five known names like the given one, best first; spelling of case, space and underscore is forgiven."""
     wanted = given[:_LONGEST].strip().lower().replace("_", "-").replace(" ", "-")

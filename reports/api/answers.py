@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from estimator.estimates.answers import ResponsePart
+from reports.decision.parts import Decision
 
 StateName = Literal["queued", "running", "complete", "failed", "cancelled"]
 FormatName = Literal["csv", "json", "xlsx", "parquet", "html"]
@@ -97,6 +98,13 @@ class VersionAnswer(VersionSummary):
     summary: dict[str, Any] | None = Field(description="Counts and best figures; null until complete.")
     findings: list[ReportFinding] = Field(description="What the rows show; empty until complete.")
     files: list[VersionFile] = Field(description="Derived files made so far.")
+
+
+class DecisionAnswer(ResponsePart):
+    """The decision of a version: one line per GPU and workload, the winner, what would change it."""
+
+    decision: Decision | None = Field(description="The decision; null with a reason.")
+    reason: str | None = Field(description="Why there is none: the version is not complete, or its rows are away.")
 
 
 class AcceptedAnswer(ResponsePart):

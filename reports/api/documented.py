@@ -93,6 +93,9 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         problems=(*_CREATES, 409), parameters=(_IDEMPOTENT,),
     ),
     ("LinkDetail", "delete"): Operation(id="versions_links_delete", status=204),
+    ("DecisionView", "get"): Operation(
+        id="versions_decision", answer=answers.DecisionAnswer, problems=(*_READ, 409)
+    ),
     ("RowsView", "get"): Operation(
         id="versions_rows", answer=answers.RowPage, parameters=_ROWS, problems=(*_READ, 409)
     ),

@@ -11,13 +11,14 @@ from rest_framework.response import Response
 from catalog.api.conditional import is_known
 from catalog.api.problems import Conflict, FieldError, InvalidRequest
 from estimator.estimates.sweep.columns import COLUMN_BY_NAME
-from reports.api.base import ReportsView
+from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
 from reports.api.paging import offset, paged
 from reports.api.queries import DownloadQuery, RowsQuery
 from reports.api.version_views import complete_rows, complete_version
 from reports.artifacts import json as json_artifact
 from reports.choices import State
+from reports.decision.stored import decision_of
 from reports.downloads import serve
 from reports.rows import reading
 from reports.rows.reading import Condition
@@ -27,6 +28,21 @@ from reports.storage import rows_path
 _MAX_ORDERINGS = 4
 _MAX_VALUES = 100
 _OTHERS = set(RowsQuery.model_fields)
+
+
+@documented
+class DecisionView(ReportsView):
+    """`…/decision/`."""
+
+    def get(self, request: Request, report_id: UUID, number: int) -> HttpResponse | Response:
+        """Which GPU: one line per GPU and workload, the winner, by how much, and what would change it."""
+        version = complete_version(self, request, report_id, number)
+        etag = f'"d{version.content_sha256[:31]}"'
+        if is_known(request, etag):
+            return HttpResponse(status=304, headers={"ETag": etag})
+        found, reason = decision_of(version)
+        answer = {"decision": None if found is None else found.model_dump(mode="json"), "reason": reason}
+        return with_etag(request, etag, lambda: answer)
 
 
 @documented

@@ -19,6 +19,7 @@ urlpatterns = [
     path(_VERSION + "cancel/", version_views.VersionCancel.as_view(), name="cancel"),
     path(_VERSION + "retry/", version_views.VersionRetry.as_view(), name="retry"),
     path(_VERSION + "recost/", version_views.VersionRecost.as_view(), name="recost"),
+    path(_VERSION + "decision/", file_views.DecisionView.as_view(), name="decision"),
     path(_VERSION + "rows/", file_views.RowsView.as_view(), name="rows"),
     path(_VERSION + "download/", file_views.DownloadView.as_view(), name="download"),
     path(_VERSION + "links/", version_views.LinksCollection.as_view(), name="links"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
+from django.utils.translation import gettext_lazy
 
 HEADINGS: Mapping[str, tuple[str | Promise, str]] = {
     "model": (gettext_lazy("Model"), ""),
@@ -42,18 +42,6 @@ def split_words(parallelism: str) -> str:
     degrees = re.findall(r"([a-z]+)([0-9]+)", parallelism)
     told = [f"{name.upper()} {degree}" for name, degree in degrees if degree != "1"]
     return " ".join(told) or _("1 GPU")
-
-
-def mode_words(mode: str) -> str:
-    """A mode as people say it."""
-    return {
-        "closed_loop": pgettext("load", "closed loop"),
-        "open_loop": pgettext("load", "arrivals"),
-        "offline": pgettext("load", "offline"),
-        "static_batch": pgettext("load", "static batch"),
-        "single_stream": pgettext("load", "one stream"),
-        "decode_step": pgettext("load", "one decode step"),
-    }[mode]
 
 
 def number_words(value: float | None) -> str:

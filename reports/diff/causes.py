@@ -10,7 +10,18 @@ from reports.models import ReportVersion
 
 PRICE = "price"
 # Leaves that say where a figure is from or when; they move no result.
-_DESCRIBING = ("source", "source_url", "source_date", "date", "notes", "evidence", "name", "aliases", "sources")
+_DESCRIBING = (
+    "source",
+    "source_url",
+    "source_date",
+    "date",
+    "notes",
+    "evidence",
+    "name",
+    "aliases",
+    "sources",
+    "seller",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,8 @@ class ReportVersion(models.Model):
 
     summary = models.JSONField(_("summary"), default=dict, blank=True)
     findings = models.JSONField(_("findings"), default=list, blank=True)
+    # Null in versions of releases that stored none: theirs is worked out when it is read (decision/stored.py).
+    decision = models.JSONField(_("decision"), null=True, blank=True)
     content_sha256 = models.CharField(_("content sha256"), max_length=64, blank=True, default="")
     rows_file = models.CharField(max_length=200, blank=True, default="")
     rows_file_bytes = models.PositiveBigIntegerField(null=True, blank=True)

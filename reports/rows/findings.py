@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 from django.utils.translation import gettext as _
 
+from reports.names import Names
 from reports.rows import reading, tables
 
 MAX_GROUPS = 50
@@ -21,8 +22,8 @@ _CONFIGURATION = '"model", "workload", "gpu", "engine", "precision", "parallelis
 Finding = dict[str, Any]
 
 
-def find(rows: Path, inputs: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
-    """Summary and findings of the rows of a version."""
+def find(rows: Path, inputs: dict[str, Any], names: Names) -> tuple[dict[str, Any], list[Finding]]:
+    """Summary and findings of the rows of a version; each names its workload, and its model where there are several."""
     with tables.connect(threads=2) as connection:
         connection.execute(
             "CREATE TEMP TABLE every AS SELECT row_index, model, workload, gpu, engine, precision, parallelism, tp, "
@@ -43,6 +44,7 @@ def find(rows: Path, inputs: dict[str, Any]) -> tuple[dict[str, Any], list[Findi
             found += _from_query(connection, kind, query(with_slo), text)
         found += _frontier(connection)
         _attach_rows(connection, rows, found)
+    _name_groups(found, names)
     return summary, found
 
 
@@ -190,10 +192,10 @@ def _text_cheapest(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
     if row["meets_slo"]:
         text = _(
             "The cheapest within the targets: %(gpu)s, %(precision)s, %(load)s "
-            "at %(cost)s %(currency)s per million tokens."
+            "at %(cost)s %(currency)s per million output tokens."
         )
     else:
-        text = _("The cheapest: %(gpu)s, %(precision)s, %(load)s at %(cost)s %(currency)s per million tokens.")
+        text = _("The cheapest: %(gpu)s, %(precision)s, %(load)s at %(cost)s %(currency)s per million output tokens.")
     return text % {
         "gpu": row["gpu"],
         "precision": row["precision"],
@@ -286,6 +288,16 @@ def _attach_rows(connection: duckdb.DuckDBPyConnection, path: Path, found: list[
         if other is not None:
             entry["other_row"] = other
         entry["text"] = _TEXTS[entry["kind"]](row, other) if entry["kind"] in _TEXTS else _frontier_text(entry)
+
+
+def _name_groups(found: list[Finding], names: Names) -> None:
+    """Put the workload before each text, and the model where the version holds several."""
+    several = len({entry["model"] for entry in found}) > 1
+    for entry in found:
+        of = names.workload(entry["workload"])
+        if several:
+            of = _("%(model)s, %(workload)s") % {"model": names.model(entry["model"]), "workload": of}
+        entry["text"] = _("%(of)s: %(text)s") % {"of": of, "text": entry["text"]}
 
 
 def _frontier_text(entry: Finding) -> str:

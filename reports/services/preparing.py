@@ -14,11 +14,13 @@ from estimator.estimates.sweep.unused import unused_of_sweep
 from estimator.question.sweep import Sweep, stored_targets
 from estimator.question.workload import Targets
 from estimator.resolvers.facts import Facts
+from estimator.resolvers.gpu_prices import OFFERS_CURRENCY
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.live import current_facts
 from reports import conf
 from reports.choices import VersionKind
 from reports.models import ReportVersion
+from reports.services.api_bills import api_bills_of
 from reports.services.prices import prices_of
 from reports.services.versions import Prepared
 
@@ -41,6 +43,7 @@ def prepare(*, sweep: Mapping[str, Any], slo: Any, pricing: Any) -> Prepared:
         raise _below(error, "sweep") from None
     _refuse_rows(plan.total_rows)
     snapshot["prices"] = _prices(sweep, pricing, facts)
+    snapshot["api_bills"] = api_bills_of(sweep, _currency(pricing), facts)
     snapshot["assumptions"] = _assumptions(inputs, snapshot)
     snapshot["warnings"] = _warnings(Sweep.stored(sweep), plan, stored_targets(slo))
     return Prepared(inputs=inputs, snapshot=snapshot, total_rows=plan.total_rows, estimator_version=ESTIMATOR_VERSION)
@@ -90,7 +93,9 @@ def prepare_recost(parent: ReportVersion, pricing: Any) -> Prepared:
     """
     inputs = dict(parent.inputs) | {"pricing": pricing}
     snapshot = dict(parent.snapshot)
-    snapshot["prices"] = _prices(inputs["sweep"], pricing, current_facts())
+    facts = current_facts()
+    snapshot["prices"] = _prices(inputs["sweep"], pricing, facts)
+    snapshot["api_bills"] = api_bills_of(inputs["sweep"], _currency(pricing), facts)
     snapshot["assumptions"] = _assumptions(inputs, snapshot)
     return Prepared(
         inputs=inputs,
@@ -100,6 +105,10 @@ def prepare_recost(parent: ReportVersion, pricing: Any) -> Prepared:
         kind=VersionKind.RECOST,
         parent=parent,
     )
+
+
+def _currency(pricing: Mapping[str, Any] | None) -> str:
+    return str((pricing or {}).get("currency") or OFFERS_CURRENCY)
 
 
 def _prices(sweep: Mapping[str, Any], pricing: Any, facts: Facts) -> dict[str, Any]:

@@ -100,6 +100,8 @@ def _defaults(gpus: list[str], currency: str, facts: Facts) -> dict[str, Any]:
             "currency": price.currency,
             "source": price.source,
             "offer": price.offer,
+            "date": price.date,
+            "seller": facts.row("offer", price.offer)["provider"] if price.offer else None,
         }
         for gpu, price in prices.items()
         if price is not None
@@ -112,4 +114,6 @@ def _priced(row: Mapping[str, Any]) -> dict[str, Any]:
         "currency": row["currency"],
         "source": f"{row['slug']}: {row.get('source', '')}",
         "offer": row["slug"],
+        "date": row.get("date_seen"),
+        "seller": row.get("provider"),
     }

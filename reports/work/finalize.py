@@ -8,10 +8,13 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from estimator.question.sweep import Sweep
 from reports import conf
 from reports.choices import State
+from reports.decision.block import decide
 from reports.errors import DISK_FULL, LeaseLostError, ReportError, explain
 from reports.models import ReportChunk, ReportVersion
+from reports.names import Names
 from reports.rows import findings, tables
 from reports.storage import ArtifactStorage, StoredFile, get_storage
 from reports.work import claims, disk
@@ -57,10 +60,13 @@ def _finalize(claim: Claim, keeper: LeaseKeeper) -> None:
 def _results(version: ReportVersion, rows: Path) -> dict[str, Any]:
     if tables.count_rows(rows) != version.total_rows:
         raise ReportError("rows_missing", _("The parts do not add up to the rows of the version."))
-    summary, found = findings.find(rows, version.inputs)
+    names = Names(version.snapshot, Sweep.stored(version.inputs["sweep"]))
+    summary, found = findings.find(rows, version.inputs, names)
+    decision = decide(rows, version.inputs, version.snapshot, summary)
     return {
         "summary": summary,
         "findings": found,
+        "decision": decision.model_dump(mode="json"),
         "content_sha256": tables.content_sha256(rows, version.inputs, version.snapshot),
     }
 

@@ -166,6 +166,6 @@ def test_arrivals_are_judged_by_their_rate_and_a_growing_queue_proves_nothing(ma
 def test_the_cheapest_says_whether_targets_left_a_cheaper_one_out(make_report, ana, slo, said):
     version = make_report(ana, sweep=SWEEP, slo=slo)
     found = next(entry for entry in version.findings if entry["kind"] == "cheapest_feasible")
-    assert found["text"].startswith(said)
+    assert found["text"].startswith(f"chat: 1,000 in, 300 out tokens: {said}")
     least = min(float(row["cost_per_mtok_output_mid"]) for row in rows_of(version) if row["cost_per_mtok_output_mid"])
     assert (least < float(found["row"]["cost_per_mtok_output_mid"])) == (slo is not None)

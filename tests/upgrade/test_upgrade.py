@@ -162,6 +162,19 @@ def test_files_that_the_release_did_not_make_are_made_of_its_rows(upgraded: Upgr
         assert len(lines) == stored["total_rows"] + 1
 
 
+def test_the_decision_of_a_version_is_worked_out_from_its_rows(upgraded: Upgraded) -> None:
+    for stored in upgraded.release.versions(state="complete"):
+        found = upgraded.get(f"{stored['url']}decision/")
+        assert found["reason"] is None
+        rows = upgraded.rows(stored["url"])
+        lines = {(group["model"], group["workload"], line["gpu"]): line
+                 for group in found["decision"]["groups"] for line in group["lines"]}  # fmt: skip
+        assert set(lines) == {(row["model"], row["workload"], row["gpu"]) for row in rows}
+        for line in lines.values():
+            assert (line["setting"] is None) == (line["reason"] is not None)
+        assert all("kept no prices of APIs" in group["apis_reason"] for group in found["decision"]["groups"])
+
+
 def test_any_two_versions_are_compared(upgraded: Upgraded) -> None:
     path = upgraded.release.report("closed loop")
     numbers = [stored["number"] for stored in upgraded.release.versions(state="complete", name="closed loop")]

@@ -64,6 +64,23 @@ def cost_per_mtok(cost_per_hour: Any, tokens_per_s: Any, load_fraction: Any = 1.
     return np.asarray(hour / (rate * SECONDS_PER_HOUR * load) * TOKENS_PER_MTOK)
 
 
+def price_for_cost(cost_of_mtok: float, tokens_per_s: float) -> float:
+    """Price of an hour at which a million tokens cost so much: cost_of_mtok · tokens_per_s · 3,600 / 10^6.
+
+    Args:
+        cost_of_mtok: Cost of a million tokens.
+        tokens_per_s: Tokens per second of what the hour pays for, > 0.
+
+    Unit: currency per hour. Equation: docs/model.md, eq. (51), solved for the price. Source: definition.
+
+    >>> price_for_cost(1.0, 500.0)
+    1.8
+    """
+    if not tokens_per_s > 0:
+        raise InvalidInputError("tokens_per_s must be above 0", field="tokens_per_s")
+    return cost_of_mtok * tokens_per_s * SECONDS_PER_HOUR / TOKENS_PER_MTOK
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yield:
     """What the machines produce at full load, per second; `None` where the mix is not known.

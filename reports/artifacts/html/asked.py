@@ -18,7 +18,8 @@ from estimator.question.sweep import (
     stored_targets,
 )
 from estimator.question.workload import Targets
-from reports.artifacts.words import listed, mode_words, number_words, split_words
+from reports.artifacts.words import listed, number_words, split_words
+from reports.names import mode_words
 
 
 def asked(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[tuple[str, str]]:
