@@ -104,11 +104,11 @@ def changed_query(question: Question, change: ChangePart) -> str:
 def body_of(question: Question) -> tuple[dict[str, Any], tuple[Fault, ...]]:
     """The request body of the verdict, and what cannot be read as a number; the service checks the rest."""
     reading = _Reading(question)
-    degree = reading.whole("gpus") or 1
+    degree = reading.whole("gpus")
     body: dict[str, Any] = {
         "model": _model(question, reading),
         "gpu": question["gpu"],
-        "parallelism": {"tp": degree},
+        "parallelism": {"tp": 1 if degree is None else degree},
         "precision": _given(weights=question["weights"], kv_cache=question["kv"]),
         "workload": _workload(question, reading),
         "slo": _given(ttft_s=reading.number("ttft"), tpot_s=_scaled(reading.number("tpot"), 1000)),
@@ -164,7 +164,8 @@ def _workload(question: Question, reading: "_Reading") -> dict[str, Any]:
     )
     if question.arrives:
         return {"mode": "open_loop", **lengths, **_given(requests_per_s=reading.number("n"))}
-    return {"mode": "closed_loop", **lengths, "concurrency": reading.whole("n") or 1}
+    users = reading.whole("n")
+    return {"mode": "closed_loop", **lengths, "concurrency": 1 if users is None else users}
 
 
 class _Reading:

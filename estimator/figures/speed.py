@@ -20,19 +20,21 @@ FIGURES = (
     Figure(
         name="ttft_s",
         unit="s",
-        said="Time to the first token, seconds; open loop: the mean.",
+        said="Time to the first token, seconds: the mean, or as traffic asks; static batch: until all have theirs.",
         least="Least time to the first token, seconds.",
     ),
     Figure(
         name="tpot_s",
         unit="s",
-        said="Mean time per output token after the first, seconds; null for answers of one token.",
+        said="Mean time per output token after the first, (e2e_s - ttft_s) / (output_tokens - 1), seconds: of a mean "
+        "between 1 and 2 tokens that of the answers that have a second. null for answers of one token.",
         least="Least mean time per token with as many sequences decoding, seconds.",
     ),
     Figure(
         name="e2e_s",
         unit="s",
-        said="Time to the whole answer, seconds; static batch: of the whole batch.",
+        said="Mean time to the whole answer, seconds, whichever first token traffic asks for; static batch: of all "
+        "of it.",
         least="Least mean time to the whole answer, seconds: in a closed loop and a batch the prompts of all sequences "
         "are multiplied on the same GPUs, so that it may be above ttft_s + (n - 1) * tpot_s.",
     ),

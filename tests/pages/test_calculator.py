@@ -205,3 +205,24 @@ def test_pages_are_counted_as_estimates_are(client, settings):
     assert int(response["Retry-After"]) >= 1
     assert b"Ask again in" in response.content
     cache.clear()
+
+
+EXTREMES = ("0", "1", "0.5", "1e-300", "1e-9", "1e6", "1e9", "1e300", "-1", "nan", "1e400", "½", "9" * 200)
+
+
+@pytest.mark.parametrize("load", ["users", "rate"])
+@pytest.mark.parametrize("field", ["n", "input", "output", "cached", "gpus", "utilization"])
+def test_an_extreme_number_in_an_address_is_answered_or_its_field_is_named(client, load, field):
+    for text in EXTREMES:
+        response = client.get("/", {**FIRST, "load": load, "n": "1", field: text})
+        assert response.status_code == 200, text
+        faults = response.context["faults"]
+        assert bool(response.context.get("answer")) is not bool(faults), text
+        assert all(fault.name for _label, fault in faults), (text, faults)
+        assert not re.search(r"\b(nan|inf)\b", Page(response.content.decode()).heading() if not faults else ""), text
+
+
+def test_no_gpus_and_no_users_are_refused_and_not_read_as_one(client):
+    for field in ("gpus", "n"):
+        faults = client.get("/", {**FIRST, field: "0"}).context["faults"]
+        assert [fault.name for _label, fault in faults] == [field]

@@ -39,8 +39,8 @@ class Steady:
     """Steady state of each row; seconds and sequences.
 
     `admitted` sequences are inside the engine, `decoding` of them decode. `ttft_s` leaves out the wait for a free
-    sequence, which is `queue_s`; `e2e_s` likewise. `prefill_s` is one prompt alone. `loop` holds the waits of a closed
-    loop, `prefill` the passes of the other modes.
+    sequence, which is `queue_s`; `e2e_s` likewise; of a static batch it is that of the last first token. `prefill_s` is
+    one prompt alone. `loop` holds the waits of a closed loop, `prefill` the passes of the other modes.
     """
 
     admitted: Any
@@ -142,8 +142,9 @@ def steady_state(folded: Folded, scheduler: Scheduler, load: Load, capacity: Cap
     linear = decode_linear_s(folded, load.context_tokens)
     step, parts, cache = step_parts_s(folded, micro_batch(admitted, folded.pipeline), linear)
     tpot = step + admitted * unhidden_prefill_s(folded, prefill, step) / load.output_tokens / folded.pipeline
-    outside = outside_s(scheduler, load, admitted) if mode is WorkloadMode.STATIC_BATCH else 0.0
-    ttft = outside + prefill.one_s + (admitted - 1.0) / 2.0 * prefill.packed_s
+    ttft = prefill.one_s + (admitted - 1.0) / 2.0 * prefill.packed_s
+    if mode is WorkloadMode.STATIC_BATCH:
+        ttft = outside_s(scheduler, load, admitted) + batch_prefill_s(folded, scheduler, load, prefill, admitted)
     e2e = answer_time_s(ttft, tpot, load.output_tokens)
     return Steady(
         admitted=admitted,
@@ -194,25 +195,3 @@ def offline_tokens_per_s(folded: Folded, state: Steady) -> Any:
     2493
     """
     return state.admitted / state.tpot_s / folded.pipeline_bubble
-
-
-def static_tokens_per_s(folded: Folded, scheduler: Scheduler, load: Load, state: Steady, prefill: Prefill) -> Any:
-    """Output tokens per second of a batch that starts and ends together, in as many turns as the cache needs.
-
-    `C·output / (max(C/B, 1) · (outside + prefill(B) + (output − 1)·step(B)))`.
-
-    Equation: docs/model.md, eq. (43). Source: Reference calibration of 2026-11; constants in docs/constants.md.
-
-    >>> from estimator.engine.forward_pass import worked_key
-    >>> room = Capacity(cache_sequences=64.0, engine_sequences=256.0, full_length_sequences=64.0)
-    >>> load = Load(input_tokens=2000.0, output_tokens=200.0, concurrency=8.0, context_tokens=2100.0)
-    >>> from estimator.engine.serving import worked_loop
-    >>> folded, scheduler = worked_key.folded(), worked_loop.scheduler()
-    >>> state = steady_state(folded, scheduler, load, room, WorkloadMode.STATIC_BATCH)
-    >>> round(float(static_tokens_per_s(folded, scheduler, load, state, prefill_times(folded, scheduler, 2000.0))))
-    885
-    """
-    first = batch_prefill_s(folded, scheduler, load, prefill, state.admitted)
-    first = outside_s(scheduler, load, state.admitted) + first
-    turn = answer_time_s(first, state.step_s, load.output_tokens)
-    return load.concurrency * load.output_tokens / (turns_of(load.concurrency, state.admitted) * turn)

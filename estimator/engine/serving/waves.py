@@ -171,7 +171,8 @@ def closed_loop(folded: Folded, scheduler: Scheduler, load: Load, admitted: Any)
         least = first + admitted * net - stolen
         ttft = np.maximum(first + waited + own, least)
         decoding = np.maximum(admitted * (gaps * tpot / (ttft + gaps * tpot)), np.minimum(admitted, 1.0))
-    beyond = ttft - first - waited - own
+    # What conservation adds; without it the difference is one of rounding.
+    beyond = np.maximum(least - (first + waited + own), 0.0)
     return Loop(
         ttft_s=ttft,
         tpot_s=tpot,

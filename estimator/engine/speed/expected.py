@@ -9,7 +9,7 @@ from estimator.engine.forward_pass.roofline import Floor, floor_prefill_s, step_
 from estimator.engine.serving.capacity import Capacity, admitted_sequences
 from estimator.engine.serving.launch import Scheduler
 from estimator.engine.serving.load import Load, answer_time_s, turns_of
-from estimator.engine.serving.steady_state import offline_tokens_per_s, static_tokens_per_s, steady_state
+from estimator.engine.serving.steady_state import offline_tokens_per_s, steady_state
 from estimator.engine.serving.steps import micro_batch
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.figures import Expected
@@ -20,11 +20,7 @@ def serving_expected(
 ) -> Expected:
     """The calibrated steady state of a closed loop, one stream, a batch, one step or the offline maximum."""
     state = steady_state(folded, scheduler, load, limits, mode)
-    tokens: Any = 0.0
-    if mode is WorkloadMode.OFFLINE:
-        tokens = offline_tokens_per_s(folded, state)
-    elif mode is WorkloadMode.STATIC_BATCH and state.prefill is not None:
-        tokens = static_tokens_per_s(folded, scheduler, load, state, state.prefill)
+    tokens = offline_tokens_per_s(folded, state) if mode is WorkloadMode.OFFLINE else 0.0
     return Expected(
         admitted=state.admitted,
         decoding=state.decoding,
@@ -58,19 +54,15 @@ def ideal_expected(
     prefill = floor_prefill_s(floor, load.input_tokens - load.cached_tokens, load.cached_tokens, prefill_share)
     turns = turns_of(load.concurrency, admitted)
     answer = answer_time_s(prefill, step, load.output_tokens)
-    total = admitted / step
-    if mode is WorkloadMode.STATIC_BATCH:
-        turn = answer_time_s(prefill * admitted, step, load.output_tokens)
-        total = load.concurrency * load.output_tokens / (turns * turn)
     return Expected(
         admitted=admitted,
         decoding=admitted,
         step_s=step,
         tpot_s=step,
-        ttft_s=prefill,
+        ttft_s=prefill * admitted if mode is WorkloadMode.STATIC_BATCH else prefill,
         queue_s=(turns - 1.0) * answer,
         prefill_s=prefill,
-        tokens_per_s=total,
+        tokens_per_s=admitted / step,
         parts={Binding.MEMORY_BANDWIDTH: least.memory_s, Binding.COMPUTE: least.compute_s / decode_share},
         busy=False,
     )

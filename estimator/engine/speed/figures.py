@@ -190,21 +190,26 @@ def _turns_waited(expected: Expected, load: Load, places_doubt: Any) -> dict[str
 
 
 def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
-    """A batch that starts and ends together: its rate has its own band, its time is `C · output / rate`."""
+    """A batch that starts and ends together, in as many turns as the cache needs; its rate has its own band.
+
+    Times are those of the whole batch: until every request has its first token, and until every answer is whole.
+
+    Equation: docs/model.md, eq. (43).
+    """
     tpot = np.maximum(expected.tpot_s, bounds.tpot_s)
-    ttft = np.maximum(expected.ttft_s + expected.queue_s, bounds.ttft_s)
+    decoding = (load.output_tokens - 1.0) * tpot
+    shortest = bounds.busy_e2e_s(expected.admitted, load.output_tokens)
+    inside = np.maximum(np.maximum(expected.ttft_s, bounds.ttft_s), shortest - decoding)
+    turns = turns_of(load.concurrency, expected.admitted)
     rates = {"mid": 1.0, "low": band.static_high, "high": band.static_low}
-    most = expected.admitted * load.output_tokens / bounds.busy_e2e_s(expected.admitted, load.output_tokens)
     columns: Columns = {}
     for side, first, each in band_sides(band):
-        total = np.minimum(expected.tokens_per_s * rates[side], most)
-        time = load.concurrency * load.output_tokens / total
+        turn = np.maximum((inside + decoding) / rates[side], shortest)
+        first_end = np.maximum(np.minimum(inside * first, turn), bounds.ttft_s)
         tpot_end = np.maximum(tpot * each, bounds.tpot_s)
-        # Nothing runs yet when a batch starts: the mean request has its first token before the batch is through.
-        if side == "mid":
-            ttft = np.maximum(np.minimum(ttft, time - (load.output_tokens - 1.0) * tpot_end), bounds.ttft_s)
-        ttft_end = np.maximum(ttft * first, bounds.ttft_s)
-        ttft_end = np.maximum(np.minimum(ttft_end, time), np.minimum(ttft_end, ttft))
+        time = turns * turn
+        total = load.concurrency * load.output_tokens / time
+        ttft_end = time - turn + first_end
         columns |= metric_columns(ttft_end, tpot_end, time, total, load.output_tokens, gpus, side=side)
     return columns
 

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.codes import Binding, Reason
+from estimator.engine.codes import Reason
 from estimator.engine.forward_pass.roofline import added, ridge_flops_per_byte
 from estimator.engine.serving.queue_table import VARIATIONS
 from estimator.engine.specs import WorkloadMode
@@ -12,12 +12,12 @@ from estimator.estimates.echo import plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.load import load_of
+from estimator.estimates.throughput.breakdown import breakdown
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
 from estimator.estimates.throughput.explain import steps_of
 from estimator.estimates.throughput.figures import SpeedFigures, Triple
 from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.parts import (
-    BreakdownPart,
     CeilingPart,
     ConcurrencyPart,
     DecodePart,
@@ -76,7 +76,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         roofline=_roofline(result),
         binding_term=figures.binding.label if figures.binding is not None else None,
         speed_word=speed_word_of(figures),
-        time_breakdown_s=_breakdown(result),
+        time_breakdown_s=breakdown(result),
         open_load=_open_load(result),
         first_token=_first_token(result),
         meets_slo=_meets(result),
@@ -201,32 +201,6 @@ def speed_word_of(figures: SpeedFigures) -> SpeedName | None:
     """How the speed of one user feels."""
     speed = figures.expected["tokens_per_s_per_user"].mid
     return speed_word(speed).value if speed is not None else None
-
-
-def _breakdown(result: Throughput) -> BreakdownPart | None:
-    figures = result.figures
-    ttft, tpot = figures.expected["ttft_s"].mid, figures.expected["tpot_s"].mid
-    parts = {b: figures.parts_s.get(b) or 0.0 for b in Binding}
-    known = sum(parts.values())
-    tokens = max(result.workload.output_tokens, 1) - 1
-    if ttft is None or (tpot is None and tokens) or figures.prefill_s is None or not known:
-        return None
-    # The roofline's parts overlap; only the longer one is time that passes.
-    step = figures.step_s or known
-    scale = step / known if result.prepared.ideal is None else None
-    if scale is None:
-        longest = max(parts, key=lambda b: parts[b])
-        parts = {b: (step if b is longest else 0.0) for b in Binding}
-        scale = 1.0
-    return BreakdownPart(
-        waiting=ttft - figures.prefill_s,
-        prefill=figures.prefill_s,
-        decode_memory=tokens * scale * parts[Binding.MEMORY_BANDWIDTH],
-        decode_compute=tokens * scale * parts[Binding.COMPUTE],
-        decode_interconnect=tokens * scale * parts[Binding.INTERCONNECT],
-        decode_overhead=tokens * scale * parts[Binding.OVERHEAD],
-        prefill_interference=0.0 if tpot is None else tokens * (tpot - step),
-    )
 
 
 def _open_load(result: Throughput) -> OpenLoadPart | None:

@@ -114,11 +114,14 @@ class RooflinePart(ResponsePart):
 class BreakdownPart(ResponsePart):
     """Where the expected time of one request goes, seconds.
 
-    The parts add up to ttft_s + (output_tokens - 1) * tpot_s, which is e2e_s except for a static batch, whose e2e_s is
-    that of the whole batch, and where traffic asks for another first token than the client's mean.
+    The parts add up to e2e_s: the mean request from the client, whichever first token traffic asks for; of a static
+    batch the whole batch, in all its turns.
     """
 
-    waiting: float = Field(description="Engine overhead, the running step, prompts ahead and a free place, seconds.")
+    waiting: float = Field(
+        description="Client and server, the running step, prompts ahead and a free place, seconds; of a static batch "
+        "the prompts of the others and the turns before."
+    )
     prefill: float = Field(description="Its own prompt, seconds.")
     decode_memory: float = Field(description="Decode: reading weights, cache and activations, seconds.")
     decode_compute: float = Field(description="Decode: products, seconds.")

@@ -65,7 +65,8 @@ def replica_speed(plan: Plan) -> ReplicaSpeed:
     if stable is not None:
         # The rate of arrivals says nothing of what the machine could yield.
         busy = dict.fromkeys(_RATES) | {
-            "tokens_per_s_total_mid": stable * plan.workload.output_tokens,
+            # As under any load: the token that a prompt's pass yields counts where no answer is asked for.
+            "tokens_per_s_total_mid": stable * max(plan.workload.output_tokens, 1.0),
             "requests_per_s_mid": stable,
         }
     return ReplicaSpeed(

@@ -57,7 +57,9 @@ def sentence_of(judged: Judged) -> str:
 def _load(plan: Plan) -> str:
     workload = workload_of(plan)
     if workload.mode is WorkloadMode.OPEN_LOOP:
-        return _("%(n)s requests per second") % {"n": f"{workload.requests_per_s:g}"}
+        rate = workload.requests_per_s or 0.0
+        each = _("%(n)s request per second") if rate == 1 else _("%(n)s requests per second")
+        return each % {"n": f"{rate:,.15g}"}
     n = workload.concurrency
     return ngettext("%(n)s user", "%(n)s users", n) % {"n": written.count(n)}
 

@@ -192,3 +192,13 @@ def test_on_any_plan_the_endpoints_agree_and_the_counts_are_ordered(ask):
         assert answer["verdict"]["sentence"].endswith(".")
         states.append(answer["verdict"]["state"])
     assert len(set(states)) >= 4
+
+
+@pytest.mark.parametrize("mode", ["closed_loop", "open_loop"])
+def test_a_question_without_an_answer_s_tokens_is_judged_in_either_loop(ask, mode):
+    arrivals = {"requests_per_s": 1} if mode == "open_loop" else {"concurrency": 1}
+    body = ASKED | {"workload": {"mode": mode, "input_tokens": 1000, "output_tokens": 0, **arrivals}}
+    answer, one = (ask(**body | {"workload": body["workload"] | {"output_tokens": tokens}}) for tokens in (0, 1))
+    assert answer["cost"]["cost_per_mtok_output"] == one["cost"]["cost_per_mtok_output"]
+    assert answer["verdict"]["state"] == one["verdict"]["state"]
+    assert ("1 request per second" if mode == "open_loop" else "1 user") in answer["verdict"]["sentence"]
