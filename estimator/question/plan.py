@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from estimator.question.fields import (
     SMALLEST,
@@ -82,7 +82,11 @@ class Memory(RequestBody):
     runtime_overhead_bytes: BytesOrNone | None = Field(
         default=None, description="Bytes of the runtime on each GPU that are neither weights nor cache."
     )
-    max_batched_tokens: Tokens | None = Field(default=None, description="Most tokens of one forward pass.")
+    max_batched_tokens: Tokens | None = Field(
+        default=None,
+        validation_alias=AliasChoices("max_batched_tokens", "max_num_batched_tokens"),
+        description="Most tokens of one forward pass; vLLM's own name, max_num_batched_tokens, is taken too.",
+    )
     max_num_seqs: Count | None = Field(default=None, description="Most sequences the engine runs at once, count.")
     kv_cache_tokens_observed: Tokens | None = Field(
         default=None,
@@ -128,6 +132,11 @@ class Memory(RequestBody):
         default=None,
         description="Type of recurrent states (--mamba-ssm-cache-dtype of vLLM, --mamba-ssm-dtype of SGLang); that of "
         "the model or the engine when not given.",
+    )
+    n_cpu_moe: Annotated[int, Field(ge=0, le=10_000), WHOLE] | None = Field(
+        default=None,
+        description="llama.cpp: layers, from the first, whose routed experts stay in host memory, count (--n-cpu-moe); "
+        "as many as the model has are all (--cpu-moe). Their effect on speed is not modelled.",
     )
 
 

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 
 from estimator.engine.formats.gguf_mixes import GGUF_MIXES
-from estimator.engine.memory.weights import own_weight_format, same_family
+from estimator.engine.memory.weight_parts import own_weight_format, same_family
 from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import EngineProfile, Precision
 from estimator.question import plan as question

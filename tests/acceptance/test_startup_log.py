@@ -2,6 +2,9 @@
 
 import pytest
 
+from estimator.engine.memory.startup_log import read_startup_log
+from tests.effort import lines_run
+
 pytestmark = pytest.mark.django_db
 
 GIB = 2**30
@@ -159,6 +162,12 @@ HOSTILE = {
     "another engine's lines": ("KV Cache is allocated. #tokens: 38141, K size: 2.33 GB, V size: 2.33 GB", "SGLang"),
     "an engine that is not read": ("INFO text-generation-launcher: Args", "Text Generation Inference"),
     "too long": ("Available KV cache memory: 5 GiB\n" * 10_000, "200,000"),
+    "tokens below 0": (VLLM + "GPU KV cache size: -5 tokens", "line 7 cannot be: kv_cache_tokens is below 0"),
+    "half a token": (VLLM + "GPU KV cache size: 5.5 tokens", "no whole number"),
+    "weights below 0": ("Model loading took -4 GiB", "line 1 cannot be: weights_bytes is below 0"),
+    "a share above 1": (VLLM + "gpu_memory_utilization (1.5)", "share above 1"),
+    "fewer than no requests": (VLLM + "Maximum concurrency for 9 tokens per request: -3x", "below 0"),
+    "more than any server": ("Model loading took 99999999999999 GiB", "more than any server"),
     "empty": ("", "1"),
 }
 
@@ -182,3 +191,18 @@ def test_what_is_no_log_of_the_engine_is_refused_by_name(ask, log, says):
 def test_lines_made_to_be_slow_or_strange_are_no_figures(read, line):
     log = read(VLLM + (line + "\n") * 8)
     assert log["agreeing"] == 5
+
+
+def test_a_cache_below_0_is_what_vllm_prints_where_weights_do_not_fit_and_minus_1_is_no_setting(read):
+    log = read(VLLM.replace("max_seq_len=2048", "max_seq_len=-1") + "Available KV cache memory: -2.14 GiB")
+    assert [line["printed"] for line in log["lines"] if line["figure"] == "kv_cache_bytes"][-1] < 0
+    assert "memory.max_model_len" in log["by"]  # of the line on concurrency alone
+    assert log["by"]["memory.max_model_len"]["line"] == 6
+
+
+def test_lines_without_a_word_of_a_pattern_cost_next_to_nothing():
+    """200,000 empty lines took 50 looks each; a line now takes a handful of steps, an empty one fewer."""
+    few, many = (lines_run(lambda n=n: read_startup_log("\n" * n + VLLM)) for n in (100, 5100))
+    assert (many - few) / 5000 < 3
+    few, many = (lines_run(lambda n=n: read_startup_log("some words\n" * n + VLLM)) for n in (100, 5100))
+    assert (many - few) / 5000 < 3

@@ -18,9 +18,11 @@ import numpy as np
 import pytest
 
 from estimator.engine.codes import Reason
-from estimator.engine.errors import EngineError
+from estimator.engine.errors import EngineError, MissingFigureError
+from estimator.engine.memory.plan import holds_experts_on_host
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.memory_fit.compute import estimate_memory
+from estimator.estimates.memory_fit.load import memory_plan
 from estimator.estimates.sizing.compute import Candidate, size
 from estimator.estimates.sizing.question import Demand
 from estimator.estimates.sweep.compute import load, snapshot_of
@@ -95,6 +97,7 @@ def drawn(number):
         mamba_ssm_cache_dtype=rng.choice((None, None, "bfloat16")),
         kv_unified=rng.choice((None, None, True)),
         mamba_cache_mode=rng.choice((None, None, "none", "align", "all")),
+        n_cpu_moe=rng.choice((None, None, 0, 4, 10_000)),
     )
     asked = PlanRequest(
         model=rng.choice(sorted(facts.slugs("model"))),
@@ -130,8 +133,25 @@ def with_length(plan, tokens, concurrency=1):
     return with_load(plan, context_tokens=tokens, concurrency=concurrency)
 
 
+def check_host(plan):
+    """Of experts in host memory no endpoint says a speed; what they leave is room for the cache of memory-fit."""
+    moved, kept = (estimate_memory(one).fit for one in (plan, without_host(plan)))
+    assert moved.rank.kv_budget_bytes > kept.rank.kv_budget_bytes
+    assert moved.max_sequences >= kept.max_sequences
+    for ask in (estimate_throughput, replica_speed):
+        with pytest.raises(MissingFigureError, match="host memory"):
+            ask(plan)
+
+
+def without_host(plan):
+    return replace(plan, memory=replace(plan.memory, n_cpu_moe=None))
+
+
 def check(plan):
     """Every claim of the module's head for one plan; whether it fits, and whether more was asked for than runs."""
+    if holds_experts_on_host(memory_plan(plan)):
+        check_host(plan)
+        plan = without_host(plan)
     fit, speed = estimate_memory(plan).fit, estimate_throughput(plan)
     figures, cache = speed.figures, speed.memory_cache
     assert figures.full_length_sequences == fit.max_sequences
@@ -213,6 +233,7 @@ def test_memory_fit_and_throughput_agree_on_what_fits():
     assert sum(saturated for _, saturated in seen) > 50
     assert {plan.engine.slug for plan in plans} == {profile["slug"] for profile in engines()}
     assert sum(plan.speculative is not None and has_states(plan) for plan in plans) > 20
+    assert sum(holds_experts_on_host(memory_plan(plan)) for plan in plans) > 5
     assert sum(plan.memory.enable_prefix_caching is not None and has_states(plan) for plan in plans) > 50
 
 

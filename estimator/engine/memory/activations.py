@@ -1,7 +1,7 @@
 """Activations of the largest pass that an engine runs at start: products, workspace of experts, logits."""
 
 from estimator.engine.memory.plan import MemoryPlan, batched_tokens_of, sequences_limit_of
-from estimator.engine.memory.weights import component_format
+from estimator.engine.memory.weight_parts import component_format
 from estimator.engine.model.spec import Architecture, Component
 
 

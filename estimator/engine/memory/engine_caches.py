@@ -15,7 +15,7 @@ from estimator.engine.memory.compressed_pools import compressed_pool, has_compre
 from estimator.engine.memory.kv_allocation import KvAllocation
 from estimator.engine.memory.layer_caches import CacheBytes, CacheKind, LayerCache, layer_caches
 from estimator.engine.memory.policy import CacheLayout, MemoryPolicy
-from estimator.engine.memory.weights import FoldedArchitecture
+from estimator.engine.memory.weight_parts import FoldedArchitecture
 
 _FP8_ROW_SCALE_BYTES = 8
 

@@ -16,18 +16,13 @@ from estimator.engine.memory.plan import (
     MemoryPlan,
     batched_tokens_of,
     cache_settings,
+    placement_of,
     sequences_limit_of,
     share_of_memory,
 )
 from estimator.engine.memory.policy import MemoryPolicy
-from estimator.engine.memory.weights import (
-    FoldedArchitecture,
-    MxfpPadding,
-    Placement,
-    RankWeights,
-    fold,
-    rank_weights,
-)
+from estimator.engine.memory.weight_parts import FoldedArchitecture, MxfpPadding, fold
+from estimator.engine.memory.weights import RankWeights, rank_weights
 from estimator.engine.model.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import Parallelism
@@ -129,7 +124,7 @@ def rank_memory(plan: MemoryPlan, *, stage: int = 0) -> RankMemory:
         stage=stage,
         nominal=policy.nominal_weights,
         padding=MxfpPadding(columns=policy.mxfp4_pad_columns, hidden=policy.mxfp4_pad_hidden),
-        placement=Placement(host_embedding=policy.input_embedding_on_host, head_is_layer=policy.head_counts_as_layer),
+        placement=placement_of(plan),
     )
     model = _stored_share(plan, folded, weights)
     last = stage == degrees.pp - 1

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from estimator.engine.memory.engine_caches import CacheSettings
 from estimator.engine.memory.layer_caches import LayerCache
 from estimator.engine.memory.policy import MemoryPolicy
-from estimator.engine.memory.weights import fold, rank_weights
+from estimator.engine.memory.weight_parts import fold
+from estimator.engine.memory.weights import Placement, rank_weights
 from estimator.engine.model.spec import Architecture
 from estimator.engine.options import STATE_TYPES, Lora, MemoryOverrides
 from estimator.engine.specs import Parallelism, Precision
@@ -69,6 +70,57 @@ def sequences_limit_of(plan: MemoryPlan) -> int:
     share = share_of_memory(plan)
     held = rank_weights(fold(plan.architecture), plan.precision, plan.parallelism).total_bytes
     return policy.sequences_limit(plan.memory_bytes, plan.gpu_family, share * plan.memory_bytes - held)
+
+
+def placement_of(plan: MemoryPlan) -> Placement:
+    """Where the engine puts parts of the model."""
+    policy = plan.policy
+    return Placement(
+        host_embedding=policy.input_embedding_on_host,
+        head_is_layer=policy.head_counts_as_layer,
+        host_expert_layers=(plan.overrides.n_cpu_moe or 0) if policy.experts_on_host else 0,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostMemory:
+    """Weights of a replica that its engine keeps in host memory, bytes: routed experts and the input embedding.
+
+    `expert_layers`: layers whose experts lie there, count.
+    """
+
+    expert_bytes: int
+    embedding_bytes: int
+    expert_layers: int
+
+
+def host_memory(plan: MemoryPlan) -> HostMemory | None:
+    """What the engine keeps in host memory of the whole replica; None where it keeps all on its GPUs."""
+    placement = placement_of(plan)
+    if not placement.host_embedding and not placement.host_expert_layers:
+        return None
+    folded = fold(plan.architecture)
+    whole = rank_weights(folded, plan.precision, Parallelism(), placement=placement)
+    stored = plan.stored_weight_bytes
+    counted = rank_weights(folded, plan.precision, Parallelism()).total_bytes
+    scale = stored / counted if stored is not None and counted else 1.0
+    return HostMemory(
+        expert_bytes=round(whole.host_expert_bytes * scale),
+        embedding_bytes=round(whole.host_embedding_bytes * scale),
+        expert_layers=_host_expert_layers(plan, placement),
+    )
+
+
+def holds_experts_on_host(plan: MemoryPlan) -> bool:
+    """Whether a plan has routed experts in host memory."""
+    return _host_expert_layers(plan, placement_of(plan)) > 0
+
+
+def _host_expert_layers(plan: MemoryPlan, placement: Placement) -> int:
+    """Of the first layers whose experts stay in host memory, those that have any."""
+    groups = plan.architecture.layer_groups
+    feeds = (groups[index].feed_forward for index in fold(plan.architecture).order[: placement.host_expert_layers])
+    return sum(feed is not None and feed.experts > 0 for feed in feeds)
 
 
 def cache_settings(plan: MemoryPlan) -> CacheSettings:

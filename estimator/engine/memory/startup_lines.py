@@ -7,7 +7,7 @@ from estimator.engine.memory.engine_caches import rank_caches, vllm_pool
 from estimator.engine.memory.ledger import RankMemory
 from estimator.engine.memory.plan import MemoryPlan, cache_settings
 from estimator.engine.memory.policy import CacheLayout
-from estimator.engine.memory.weights import fold
+from estimator.engine.memory.weight_parts import fold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

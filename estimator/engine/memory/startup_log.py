@@ -5,12 +5,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.startup_patterns import (
     BUFFER,
     BUFFER_FIGURES,
+    FRACTIONS,
     HOST_BUFFERS,
+    MAY_BE_NEGATIVE,
+    MOST,
     OTHER_ENGINES,
     PATTERNS,
+    PRINTED_SETTINGS,
     VERSIONS,
     bytes_of,
 )
@@ -19,6 +24,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _LONGEST_LINE = 20_000
 _SHOWN_CHARACTERS = 200
 _PART = "cache_part_bytes"
+_WORDS = re.compile("|".join(re.escape(word) for word in {*(pattern.needle for pattern in PATTERNS), "buffer size"}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +58,24 @@ def read_startup_log(text: str) -> StartupLog:
     """The figures of a log.
 
     Colours are taken away; a line counts up to 20,000 characters. Ranks print the same lines: a figure is kept once
-    with each of its values. The engine is that of most lines read.
+    with each of its values. The engine is that of most lines read. Settings of 0 and less say that nothing was set.
+
+    Raises:
+        InvalidInputError: a line prints what cannot be, such as tokens below 0 or a share above 1.
 
     >>> log = read_startup_log("INFO [gpu_worker.py:298] Available KV cache memory: 58.11 GiB")
     >>> log.engine, log.figures[0].name, round(log.figures[0].value / 2**30, 2)
     ('vllm', 'kv_cache_bytes', 58.11)
     """
-    lines = [_COLOUR.sub("", line[:_LONGEST_LINE]) for line in text.splitlines()]
-    found = [(engine, figure) for number, line in enumerate(lines, 1) for engine, figure in _read(number, line)]
+    lines = _lines_of_interest(_COLOUR.sub("", text) if "\x1b" in text else text)
+    found = [(engine, figure) for number, line in lines for engine, figure in _read(number, line)]
     buffers = tuple(_buffers(lines))
     votes = Counter(engine for engine, _ in found)
     votes["llama.cpp"] += 3 * len(buffers)
     engine = max(votes, key=lambda name: votes[name]) if votes.total() else None
-    figures = _once(figure for named, figure in found if named == engine)
+    figures = _once(figure for named, figure in found if named == engine and not _unset(figure))
+    for fault in filter(None, map(_fault, figures)):
+        raise InvalidInputError(fault, field="startup_log")
     if engine == "llama.cpp":
         figures += buffers
     if engine == "sglang":
@@ -76,6 +87,35 @@ def read_startup_log(text: str) -> StartupLog:
         figures=tuple(sorted(figures, key=lambda figure: figure.line)),
         other_engine=other if engine is None else None,
     )
+
+
+def _lines_of_interest(text: str) -> list[tuple[int, str]]:
+    """The lines that hold a word of any pattern, with their numbers: most lines of a log hold none."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line and _WORDS.search(line, 0, _LONGEST_LINE):
+            found.append((number, line[:_LONGEST_LINE]))
+    return found
+
+
+def _unset(figure: PrintedFigure) -> bool:
+    return figure.name in PRINTED_SETTINGS and figure.value <= 0
+
+
+def _fault(figure: PrintedFigure) -> str | None:
+    """Why a printed figure cannot be, None where it can."""
+    name, value = figure.name, figure.value
+    if value < 0 and name not in MAY_BE_NEGATIVE:
+        why = "is below 0"
+    elif name == "utilization" and value > 1:
+        why = "is a share above 1"
+    elif abs(value) > MOST:
+        why = "is more than any server holds"
+    elif not name.endswith("_bytes") and name not in FRACTIONS and value != int(value):
+        why = "is no whole number"
+    else:
+        return None
+    return f"line {figure.line} cannot be: {name} {why} ({figure.text!r})"
 
 
 def _read(number: int, line: str) -> Iterator[tuple[str, PrintedFigure]]:
@@ -90,10 +130,10 @@ def _read(number: int, line: str) -> Iterator[tuple[str, PrintedFigure]]:
             yield pattern.engine, PrintedFigure(name=name, value=figure, line=number, text=_shown(line))
 
 
-def _buffers(lines: list[str]) -> Iterator[PrintedFigure]:
+def _buffers(lines: list[tuple[int, str]]) -> Iterator[PrintedFigure]:
     """Buffers of llama.cpp: those of the device that holds most, by kind; of the host only where there is no other."""
     sizes: dict[str, dict[str, tuple[float, int, str]]] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         found = BUFFER.search(line) if "buffer size" in line else None
         if found is None:
             continue

@@ -141,6 +141,20 @@ PATTERNS = (
     _line("llama.cpp", "n_ubatch", r"n_ubatch {1,20}= NUM", "max_batched_tokens"),
 )
 
+PRINTED_SETTINGS = ("utilization", "max_model_len", "max_num_seqs", "max_batched_tokens", "tp", "pp", "context_tokens")
+"""Figures that repeat a setting: 0 and -1 stand for none there."""
+MAY_BE_NEGATIVE = (
+    "kv_cache_bytes",
+    "cuda_graph_bytes",
+    "captured_graph_bytes",
+    "activation_bytes",
+    "runtime_overhead_bytes",
+)
+"""Differences of what was free: vLLM prints a cache of -2.14 GiB where weights do not fit, graphs of -0.81 GiB."""
+FRACTIONS = ("utilization", "concurrency")
+MOST = 2**60
+"""More bytes or tokens than any server has."""
+
 BUFFER = re.compile(r"([\w.+-]{1,40}) {1,20}(model|KV|RS|compute) buffer size = {1,12}" + _NUMBER + r" MiB")
 """A buffer of llama.cpp: device, kind, MiB."""
 BUFFER_FIGURES = {

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from estimator.engine.memory.fit import BriefFit, MemoryFit, brief_fit, longest_context, shortfall_bytes
 from estimator.engine.memory.plan import MemoryPlan, share_of_memory
-from estimator.engine.memory.weights import fold, same_family
+from estimator.engine.memory.weight_parts import fold, same_family
 from estimator.engine.model.cache import attention_elements, kv_element_bytes, splits_over
 from estimator.engine.model.spec import Architecture, AttentionKind
 from estimator.engine.specs import Parallelism

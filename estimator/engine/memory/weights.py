@@ -1,104 +1,32 @@
 """Weight bytes of each rank: an architecture folded once, then priced by format, split and pipeline stage."""
 
-from collections import Counter, OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from estimator.engine.formats.checkpoint_codings import coding_family
 from estimator.engine.formats.gguf_mixes import GGUF_MIXES
-from estimator.engine.formats.gguf_sizes import GgufBits, gguf_bits
 from estimator.engine.formats.quantisation import MatrixTotals, stored_bits, weight_coding
 from estimator.engine.memory.stages import stage_span
-from estimator.engine.model.parameters import group_copies, layer_parameters, parameter_totals
-from estimator.engine.model.spec import Architecture, Component, LayerGroup, Split
+from estimator.engine.memory.weight_parts import (
+    SIXTEEN_BITS,
+    FoldedArchitecture,
+    MxfpPadding,
+    file_bits,
+    part_bits,
+    same_family,
+    share_of,
+)
+from estimator.engine.model.parameters import group_copies
+from estimator.engine.model.spec import Architecture, Component, Split
 from estimator.engine.specs import Parallelism, Precision
-
-SIXTEEN_BITS = Fraction(16)
-# Which field of a precision names the format of a component.
-_ATTENTION = (Component.ATTENTION, Component.STATE)
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Matrices of one component and split in one layer of a group; `stored` when the config names their formats."""
-
-    component: Component
-    split: Split
-    quantisable: bool
-    totals: MatrixTotals
-    stored: Mapping[str, MatrixTotals]
-
-
-@dataclass(frozen=True, slots=True)
-class _FoldedGroup:
-    layers: int
-    copies: int
-    kv_heads: int
-    parts: tuple[_Part, ...]
-    loose_elements: int
-
-
-@dataclass(slots=True, eq=False)
-class FoldedArchitecture:
-    """An architecture ready for pricing; compared by identity, so that results can be kept beside it."""
-
-    architecture: Architecture
-    groups: tuple[_FoldedGroup, ...]
-    order: tuple[int, ...]
-    total_parameters: int
-    kept: dict[object, object] = field(default_factory=dict)
-
-
-_FOLDED: OrderedDict[int, FoldedArchitecture] = OrderedDict()
-_MOST_FOLDED = 512
-
-
-def fold(architecture: Architecture) -> FoldedArchitecture:
-    """The folded form of an architecture, kept for the objects seen last."""
-    found = _FOLDED.get(id(architecture))
-    if found is not None and found.architecture is architecture:
-        return found
-    folded = FoldedArchitecture(
-        architecture=architecture,
-        groups=tuple(_fold_group(architecture, index, group) for index, group in enumerate(architecture.layer_groups)),
-        order=architecture.layer_order
-        or tuple(index for index, group in enumerate(architecture.layer_groups) for _ in range(group.layers)),
-        total_parameters=parameter_totals(architecture).total,
-    )
-    _FOLDED[id(architecture)] = folded
-    while len(_FOLDED) > _MOST_FOLDED:
-        _FOLDED.popitem(last=False)
-    return folded
-
-
-def _fold_group(architecture: Architecture, index: int, group: LayerGroup) -> _FoldedGroup:
-    """Sum the matrices of one layer by component, split and whether they may be quantised."""
-    sums: dict[tuple[Component, Split, bool], MatrixTotals] = {}
-    stored: dict[tuple[Component, Split, bool], dict[str, MatrixTotals]] = {}
-    elements = 0
-    quantization = architecture.quantization
-    for position, matrix in enumerate(group.matrices):
-        key = (matrix.component, matrix.split, matrix.quantisable)
-        sums[key] = sums.get(key, MatrixTotals()).plus(matrix.rows, matrix.columns, matrix.copies)
-        elements += matrix.rows * matrix.columns * matrix.copies
-        if quantization is not None:
-            formats = stored.setdefault(key, {})
-            for name, layers in quantization.matrices[index][position]:
-                copies = matrix.copies * layers
-                formats[name] = formats.get(name, MatrixTotals()).plus(matrix.rows, matrix.columns, copies)
-    return _FoldedGroup(
-        layers=group.layers,
-        copies=group_copies(group),
-        kv_heads=group.attention.kv_heads if group.attention is not None else 0,
-        parts=tuple(_Part(*key, totals, stored.get(key, {})) for key, totals in sums.items()),
-        loose_elements=layer_parameters(group) - elements,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankWeights:
-    """Weight bytes of one pipeline stage on one rank: layers of each group held, and bytes by what they are."""
+    """Weight bytes of one pipeline stage on one rank: layers of each group held, and bytes by what they are.
+
+    `host_` bytes lie in host memory, beside the others.
+    """
 
     stage: int
     layers: tuple[int, ...]
@@ -106,19 +34,13 @@ class RankWeights:
     embedding_bytes: float
     head_bytes: float
     other_bytes: float
+    host_expert_bytes: float = 0.0
+    host_embedding_bytes: float = 0.0
 
     @property
     def total_bytes(self) -> float:
-        """All weights of the rank."""
+        """All weights of the rank on its GPU."""
         return self.layer_bytes + self.embedding_bytes + self.head_bytes + self.other_bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MxfpPadding:
-    """Multiples that engines round inputs of mxfp4 expert matrices, and besides the hidden width, up to (0: none)."""
-
-    columns: int = 0
-    hidden: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +49,12 @@ class Placement:
 
     `host_embedding`: the input embedding stays in host memory; a tied head is a copy of its own on the GPU.
     `head_is_layer`: stages are equal parts of the layers and the head together, so that the last holds fewer layers.
+    `host_expert_layers`: the routed experts of the first layers of the model, dense ones counted, stay in host memory.
     """
 
     host_embedding: bool = False
     head_is_layer: bool = False
+    host_expert_layers: int = 0
 
 
 def stage_layers(folded: FoldedArchitecture, pp: int, stage: int, *, head_is_layer: bool = False) -> tuple[int, ...]:
@@ -185,6 +109,9 @@ def rank_weights(
         built = _in_file(folded, precision, parallelism, stage, span)
     else:
         built = _priced(folded, precision, parallelism, stage, layers, padding)
+    if placement and placement.host_expert_layers:
+        kept = slice(span.start, max(min(span.stop, placement.host_expert_layers), span.start))
+        built = _without_experts(built, _expert_bytes(folded, precision, parallelism, kept))
     if placement and placement.host_embedding:
         built = _without_embedding(folded, parallelism, built)
     folded.kept[key] = built
@@ -192,9 +119,40 @@ def rank_weights(
 
 
 def _without_embedding(folded: FoldedArchitecture, parallelism: Parallelism, held: RankWeights) -> RankWeights:
-    """The rank's weights when the input embedding is read in host memory."""
+    """The rank's weights when the input embedding is read in host memory; a tied head is a copy on the GPU."""
+    on_host = held.embedding_bytes if held.stage == 0 else 0.0
     copied = folded.architecture.tied_embeddings and held.stage == parallelism.pp - 1
-    return held if copied else replace(held, embedding_bytes=0.0)
+    left = held.embedding_bytes if copied else 0.0
+    return replace(held, embedding_bytes=left, host_embedding_bytes=on_host)
+
+
+def _without_experts(held: RankWeights, on_host: float) -> RankWeights:
+    return replace(held, layer_bytes=held.layer_bytes - on_host, host_expert_bytes=on_host)
+
+
+def _expert_bytes(folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, layers: slice) -> float:
+    """Bytes of the routed experts of some layers on one rank, as the file or the format holds them.
+
+    Source: llama.cpp common/arg.cpp, --n-cpu-moe (tensors ffn_(up|down|gate|gate_up)_exps of the first layers).
+    """
+    total = Fraction(0)
+    in_file = precision.weights in GGUF_MIXES and not _totals_only(folded)
+    kinds = file_bits(folded, precision) if in_file else None
+    for place in range(layers.start, layers.stop):
+        index = folded.order[place]
+        group = folded.groups[index]
+        if kinds is not None:
+            bits = kinds.kinds[kinds.layers[place]].get(Split.EXPERTS, Fraction(0))
+            bits *= share_of(Split.EXPERTS, group, parallelism)
+        else:
+            routed = (part for part in group.parts if part.component is Component.ROUTED_EXPERTS)
+            bits = sum(
+                (part_bits(folded, group, part, precision, None) * share_of(part.split, group, parallelism)
+                 for part in routed),
+                Fraction(0),
+            )  # fmt: skip
+        total += bits * Fraction(group.copies, group.layers)
+    return float(total / 8)
 
 
 def _totals_only(folded: FoldedArchitecture) -> bool:
@@ -229,11 +187,12 @@ def _in_file(
 ) -> RankWeights:
     """Bytes in a GGUF file, each layer of the stage by its own tensor types."""
     architecture, tp = folded.architecture, parallelism.tp
-    bits = _file_bits(folded, precision)
+    bits = file_bits(folded, precision)
     total = Fraction(0)
     for (index, number), held in Counter(zip(folded.order[span], bits.layers[span], strict=True)).items():
         group = folded.groups[index]
-        layer = sum((one * _share(split, group, parallelism) for split, one in bits.kinds[number].items()), Fraction(0))
+        kind = bits.kinds[number].items()
+        layer = sum((one * share_of(split, group, parallelism) for split, one in kind), Fraction(0))
         total += layer * Fraction(held * group.copies, group.layers)
     first, last = stage == 0, stage == parallelism.pp - 1
     other = Fraction(0)
@@ -261,17 +220,6 @@ def _lookup_share(architecture: Architecture, tp: int) -> Fraction:
     return 1 - spread + spread / tp
 
 
-def _file_bits(folded: FoldedArchitecture, precision: Precision) -> GgufBits:
-    """Bits of the model in the mix, kept with the model: they depend on the formats alone."""
-    key = ("gguf", precision.weights, precision.expert_weights, precision.attention_weights)
-    kept = folded.kept.get(key)
-    if isinstance(kept, GgufBits):
-        return kept
-    built = gguf_bits(folded.architecture, precision.weights, lambda component: component_format(precision, component))
-    folded.kept[key] = built
-    return built
-
-
 def _priced(
     folded: FoldedArchitecture,
     precision: Precision,
@@ -290,7 +238,7 @@ def _priced(
         held = Fraction(layers[index] * group.copies, group.layers)
         bits = group.loose_elements * SIXTEEN_BITS
         for part in group.parts:
-            bits += _part_bits(folded, group, part, precision, padding) * _share(part.split, group, parallelism)
+            bits += part_bits(folded, group, part, precision, padding) * share_of(part.split, group, parallelism)
         total += bits * held / 8
     first, last = stage == 0, stage == pp - 1
     sixteen = Fraction(4 if precision.weights == "fp32" else 2)
@@ -332,69 +280,3 @@ def _head_bytes(architecture: Architecture, precision: Precision, sixteen: Fract
     head = MatrixTotals().plus(architecture.vocab_size, architecture.hidden_size, 1)
     rest = architecture.lm_head_parameters - head.elements
     return stored_bits(head, weight_coding(quantization.lm_head_format)) / 8 + rest * sixteen
-
-
-def _share(split: Split, group: _FoldedGroup, parallelism: Parallelism) -> Fraction:
-    """The part of a matrix that one rank holds."""
-    tp = parallelism.tp
-    if split is Split.REPLICATED:
-        return Fraction(1)
-    if split is Split.EXPERTS:
-        return Fraction(1, parallelism.expert_ranks)
-    if split is Split.KV_HEADS and group.kv_heads:
-        return Fraction(-(-group.kv_heads // tp), group.kv_heads)
-    return Fraction(1, tp)
-
-
-def component_format(precision: Precision, component: Component) -> str:
-    """The format that a precision names for a component."""
-    if component is Component.ROUTED_EXPERTS:
-        return precision.expert_weights or precision.weights
-    if component in _ATTENTION:
-        return precision.attention_weights or precision.weights
-    return precision.weights
-
-
-def _part_bits(
-    folded: FoldedArchitecture, group: _FoldedGroup, part: _Part, precision: Precision, padding: MxfpPadding | None
-) -> Fraction:
-    """Bits of one part in one layer, by the requested format or the checkpoint's own formats."""
-    name = component_format(precision, part.component)
-    if not part.quantisable:
-        return part.totals.elements * (Fraction(32) if name == "fp32" else SIXTEEN_BITS)
-    quantization = folded.architecture.quantization
-    if quantization is not None and part.stored and same_family(name, quantization.weight_format):
-        bits = sum(
-            (
-                _padded(stored_bits(totals, weight_coding(stored)), stored, part, totals, padding)
-                for stored, totals in part.stored.items()
-            ),
-            Fraction(0),
-        )
-        return bits / group.layers
-    coding = weight_coding(name)
-    return _padded(stored_bits(part.totals, coding), name, part, part.totals, padding)
-
-
-def _padded(bits: Fraction, name: str, part: _Part, totals: MatrixTotals, padding: MxfpPadding | None) -> Fraction:
-    """Bits with the padding that kernels for mxfp4 experts need: rows, and the hidden width, rounded up."""
-    if padding is None or name != "mxfp4" or part.split is not Split.EXPERTS or not totals.tensors:
-        return bits
-    width = Fraction(totals.columns, totals.tensors)
-    for multiple in (padding.columns, padding.hidden):
-        if multiple:
-            bits *= (-(-width // multiple) * multiple) / width
-    return bits
-
-
-def own_weight_format(architecture: Architecture) -> str | None:
-    """The name of the format of a model's own files; None where its config states no quantisation."""
-    quantization = architecture.quantization
-    if quantization is None or quantization.weight_format == "native":
-        return None
-    return coding_family(quantization.weight_format)
-
-
-def same_family(asked: str, stored: str) -> bool:
-    """Whether a checkpoint's format is a kind of the format asked for (fp8_block is fp8)."""
-    return coding_family(asked) == coding_family(stored)

@@ -19,7 +19,7 @@ _CAPTURED_TOKENS_OF_LATENT = 2048
 # Settings of the memory policy by what feeds them: their effect is the policy's.
 MEMORY_FEEDS = (
     "max_batched_tokens", "max_num_seqs", "utilization", "enable_prefix_caching", "swa_full_tokens_ratio",
-    "mamba_full_memory_ratio",
+    "mamba_full_memory_ratio", "max_model_len", "disable_hybrid_kv_cache_manager", "kv_unified", "n_cpu_moe",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from estimator.engine.forward_pass.llama_cpp import LlamaCpp, fold_llama_cpp
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor, ceiling_floor, ideal_floor
 from estimator.engine.forward_pass.traffic import RankLayout, rank_layout, without_uniform_window
-from estimator.engine.memory.plan import MemoryPlan, batched_tokens_of
+from estimator.engine.memory.plan import MemoryPlan, batched_tokens_of, holds_experts_on_host
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
 from estimator.engine.model.spec import Architecture
 from estimator.engine.serving.capacity import Limits
@@ -129,6 +129,12 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
     constants = key.engine.llama_cpp
     if constants is None:
         raise InvalidInputError("the profile has no llama.cpp constants", field="engine")
+    if key.memory is not None and holds_experts_on_host(key.memory):
+        raise MissingFigureError(
+            "the speed of experts in host memory is not modelled: it hangs on the host's memory and threads; "
+            "memory-fit answers with this setting",
+            field="memory.n_cpu_moe",
+        )
     folded = fold_llama_cpp(key.architecture, layout, key.gpu, key.precision, constants)
     # One stream reads the experts of one token: part of the weights above, not of a coverage.
     ceiling = replace(

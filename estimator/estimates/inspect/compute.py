@@ -9,7 +9,8 @@ from catalog.canonical import canonical_json
 from catalog.services.model_import import MAX_CONFIG_BYTES
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.explain import Step
-from estimator.engine.memory.weights import fold, own_weight_format, rank_weights
+from estimator.engine.memory.weight_parts import fold, own_weight_format
+from estimator.engine.memory.weights import rank_weights
 from estimator.engine.model.cache import (
     KvCacheSummary,
     attention_elements,

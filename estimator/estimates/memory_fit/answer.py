@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from estimator.engine.memory.fit import Ledger
 from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
+from estimator.engine.memory.plan import HostMemory, host_memory
 from estimator.engine.memory.suggestions import GpuChoice, Suggestion
 from estimator.engine.model.parameters import ParameterTotals
 from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart, part_of, shown
@@ -61,6 +62,17 @@ MemoryLedger: Any = part_of(
     pipeline_stage=shown("Pipeline stage of this GPU, from 0.", kind=int),
     max_num_seqs=shown("Sequences at once on this GPU that the activations were sized for, count.", kind=int),
     max_batched_tokens=shown("Tokens of one forward pass that the activations were sized for.", kind=int),
+)
+
+
+HostMemoryPart: Any = part_of(
+    HostMemory,
+    "HostMemoryPart",
+    "Weights of a replica in host memory, beside those on its GPUs.",
+    expert_bytes="Routed experts of the first layers (n_cpu_moe), bytes.",
+    embedding_bytes="Input embedding, whose rows are looked up there, bytes.",
+    expert_layers="Layers whose routed experts lie there, count.",
+    total_bytes=shown("Both together, bytes.", kind=int),
 )
 
 
@@ -180,6 +192,9 @@ class MemoryFitAnswer(PlanAnswer):
         Field(description="When it does not fit, the first term that passes the budget; else what load exhausts first.")
     )
     per_gpu: MemoryLedger
+    host_memory: HostMemoryPart | None = Field(
+        description="What the engine keeps of the weights in host memory; null where it keeps all on its GPUs."
+    )
     kv_cache: MemoryCache
     startup: Startup
     parameters: ParameterCounts
@@ -219,6 +234,7 @@ def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
         verdict=fit.verdict.value,
         binding_term=fit.binding_term.value,
         per_gpu=ledger_part(estimate),
+        host_memory=_host_part(estimate),
         kv_cache=_cache(estimate),
         startup=startup_of(estimate),
         parameters=plan.kept.of("parameters", lambda: ParameterCounts.model_validate(estimate.parameters)),
@@ -316,6 +332,13 @@ def ledger_part(estimate: MemoryEstimate) -> MemoryLedger:
         max_num_seqs=rank.max_num_seqs,
         max_batched_tokens=rank.batched_tokens,
     )
+
+
+def _host_part(estimate: MemoryEstimate) -> HostMemoryPart | None:
+    held = host_memory(estimate.memory)
+    if held is None:
+        return None
+    return HostMemoryPart(**asdict(held), total_bytes=held.expert_bytes + held.embedding_bytes)
 
 
 def _cache(estimate: MemoryEstimate) -> MemoryCache:

@@ -96,6 +96,13 @@ def _llama_cpp(server: Server) -> list[str]:
     kv = server.plan.precision.kv_cache
     if kv not in ("bf16", "fp16"):
         flags += [f"--cache-type-k {kv}", f"--cache-type-v {kv}"]
+    memory = server.plan.memory
+    if memory.max_batched_tokens is not None:
+        flags.append(f"--ubatch-size {memory.max_batched_tokens}")
+    if memory.kv_unified:
+        flags.append("--kv-unified")
+    if memory.n_cpu_moe:
+        flags.append(f"--n-cpu-moe {memory.n_cpu_moe}")
     return flags
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 from django.utils.translation import gettext as _
 
-from estimator.engine.memory.weights import own_weight_format
+from estimator.engine.memory.weight_parts import own_weight_format
 from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.resolvers.plan import Plan
 
@@ -24,6 +24,10 @@ _REPOSITORY = re.compile(r"(?:config\.json of|transformers [\d.]+ for) ([\w.-]+/
 _OF_THE_ESTIMATE = ("utilization", "max_num_seqs", "max_batched_tokens", "runtime_overhead_bytes",
                     "kv_cache_tokens_observed")  # fmt: skip
 """Settings of memory that a command says already, or that only the estimate knows."""
+_SAID_BY_FLAGS = {
+    "vllm": ("enforce_eager", "enable_prefix_caching"),
+    "llama.cpp": ("kv_unified", "n_cpu_moe"),
+}
 _VENDORS = {"vllm": ("NVIDIA", "AMD"), "sglang": ("NVIDIA", "AMD"), "tensorrt-llm": ("NVIDIA",)}
 
 
@@ -170,7 +174,7 @@ def _of_formats(plan: Plan) -> Iterator[str]:
 
 
 def _of_settings(plan: Plan) -> Iterator[str]:
-    said = {*_OF_THE_ESTIMATE, *(("enforce_eager", "enable_prefix_caching") if plan.engine.engine == "vllm" else ())}
+    said = {*_OF_THE_ESTIMATE, *_SAID_BY_FLAGS.get(plan.engine.engine, ())}
     given = [
         name for name in plan.memory.__dataclass_fields__ if name not in said and getattr(plan.memory, name) is not None
     ]

@@ -7,7 +7,8 @@ from estimator.engine.memory.layer_caches import CacheBytes, LayerCache, attenti
 from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.memory.replica_cache import length_decides
-from estimator.engine.memory.weights import fold, rank_weights
+from estimator.engine.memory.weight_parts import fold
+from estimator.engine.memory.weights import rank_weights
 from estimator.engine.model.spec import Architecture
 from estimator.resolvers.plan import Plan
 

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from catalog.engine_versions import covers, version_of
+from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.startup_log import PrintedFigure, StartupLog, read_startup_log
 from estimator.estimates.answers import ResponsePart
 from estimator.estimates.memory_fit.compute import MemoryEstimate
@@ -54,11 +55,15 @@ def startup_log_part(text: str, estimate: MemoryEstimate) -> StartupLogPart:
     """The log beside the estimate.
 
     Raises:
-        ResolutionError: the text holds no line of a known engine, or is of another engine than the plan's.
+        ResolutionError: the text holds no line of a known engine, is of another engine than the plan's, or prints what
+            cannot be.
     """
     if sum(text.count(code) for code in _NO_TEXT) > len(text) * _MOST_CONTROL_CODES:
         raise _refused("invalid", _("is no text: paste the lines of a log."))
-    log = read_startup_log(text)
+    try:
+        log = read_startup_log(text)
+    except InvalidInputError as wrong:
+        raise _refused("invalid", f"{wrong}.") from None
     engine = log.engine
     if engine is None:
         raise _refused("invalid", _unread(log))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
+from estimator.engine.memory.plan import holds_experts_on_host
 from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.estimates.memory_fit.compute import CacheFigures, MemoryEstimate
 
@@ -133,5 +134,18 @@ def memory_not_modelled(estimate: MemoryEstimate) -> Iterator[str]:
     groups = plan.model.architecture.layer_groups
     if plan.lora is not None and any(group.feed_forward and group.feed_forward.experts for group in groups):
         yield _("Adapters of routed experts: those of attention and dense MLPs are counted.")
-    if estimate.fit.ledger.slack_bytes < 0:
-        yield _("Weights in host memory (offloading): nothing here is moved off the GPU.")
+    if holds_experts_on_host(estimate.memory):
+        yield _(
+            "Speed with experts in host memory, which the host's memory and threads decide; copies of experts on the "
+            "GPU while a prompt passes."
+        )
+    elif estimate.fit.ledger.slack_bytes < 0:
+        yield _not_moved(estimate)
+
+
+def _not_moved(estimate: MemoryEstimate) -> str:
+    """Weights in host memory where nothing fits: of one engine the setting that moves experts there."""
+    groups = estimate.plan.model.architecture.layer_groups
+    if estimate.memory.policy.experts_on_host and any(one.feed_forward and one.feed_forward.experts for one in groups):
+        return _("Weights in host memory: nothing here is moved off the GPU; memory.n_cpu_moe moves experts.")
+    return _("Weights in host memory (offloading): nothing here is moved off the GPU.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.engine.errors import MissingFigureError
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.memory_fit.load import memory_plan
@@ -48,7 +49,11 @@ def _speed(plan: Plan) -> tuple[Any, ...]:
 
     An open loop's passes are those of the closed loop.
     """
-    workload, setting = workload_of(plan), setting_of(plan)
+    try:
+        workload, setting = workload_of(plan), setting_of(plan)
+    except MissingFigureError:
+        # Of experts in host memory no speed is said, whatever else is set.
+        return ()
     loads = np.geomspace(1.0, setting.speed.cache.engine_sequences, _LOADS)
     modes = {WorkloadMode.CLOSED_LOOP, workload.mode} - {WorkloadMode.OPEN_LOOP}
     found = [setting.sweep.evaluate(rows_of(workload, loads, mode=mode)) for mode in sorted(modes)]

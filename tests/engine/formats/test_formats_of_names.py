@@ -8,7 +8,7 @@ from estimator.engine.errors import InvalidInputError
 from estimator.engine.formats.checkpoint_codings import coding_family
 from estimator.engine.formats.names import FORMAT_OF_WORD, format_of_name
 from estimator.engine.formats.quantisation import weight_coding
-from estimator.engine.memory.weights import own_weight_format
+from estimator.engine.memory.weight_parts import own_weight_format
 from estimator.engine.reading.reader import read_config
 from tests.engine.reading.test_exact_answers import MODELS
 from tests.engine.reading.test_hostile_configs import LLAMA

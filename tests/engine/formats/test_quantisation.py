@@ -12,7 +12,8 @@ from estimator.engine.formats.quantisation import (
     matrix_bytes,
     weight_coding,
 )
-from estimator.engine.memory.weights import fold, rank_weights
+from estimator.engine.memory.weight_parts import fold
+from estimator.engine.memory.weights import rank_weights
 from estimator.engine.model.parameters import parameter_totals
 from estimator.engine.model.spec import Architecture
 from estimator.engine.reading.reader import read_config

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from estimator.engine.formats.quantisation import matrix_bytes
-from estimator.engine.memory.weights import fold, own_weight_format, rank_weights
+from estimator.engine.memory.weight_parts import fold, own_weight_format
+from estimator.engine.memory.weights import rank_weights
 from estimator.engine.model.spec import Architecture
 from estimator.engine.reading.reader import read_config
 from estimator.engine.specs import Parallelism, Precision

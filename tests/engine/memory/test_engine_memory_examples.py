@@ -15,7 +15,7 @@ from estimator.engine.memory.ledger import rank_memory
 from estimator.engine.memory.plan import MemoryPlan, cache_settings
 from estimator.engine.memory.policy import GIB
 from estimator.engine.memory.startup_lines import startup_lines
-from estimator.engine.memory.weights import fold
+from estimator.engine.memory.weight_parts import fold
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.reading.reader import read_config
 from tests.engine.memory.plans import plan

@@ -6,7 +6,8 @@ import pytest
 
 from estimator.engine.formats.gguf_mixes import GGML_TENSOR_BITS, GGUF_MIXES, stored_type
 from estimator.engine.formats.quantisation import GGUF_FORMATS
-from estimator.engine.memory.weights import fold, rank_weights
+from estimator.engine.memory.weight_parts import fold
+from estimator.engine.memory.weights import rank_weights
 from estimator.engine.model.parameters import parameter_totals
 from estimator.engine.specs import Parallelism, Precision
 from tests.engine.memory.plans import model

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from estimator.engine.memory.weights import Placement, fold, rank_weights, stage_layers
+from estimator.engine.memory.weight_parts import fold
+from estimator.engine.memory.weights import Placement, rank_weights, stage_layers
 from estimator.engine.specs import Parallelism, Precision
 from tests.engine.memory.plans import model, policies
 from tests.engine.shapes import LLAMA_8B

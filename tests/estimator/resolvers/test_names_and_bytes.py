@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from estimator.engine.memory.weights import fold, rank_weights
+from estimator.engine.memory.weight_parts import fold
+from estimator.engine.memory.weights import rank_weights
 from estimator.engine.specs import Parallelism
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.resolve import resolve_plan
