@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 FROM python:3.13-slim AS build
-COPY requirements/base.txt /requirements.txt
+COPY requirements/image.txt /requirements.txt
 RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r /requirements.txt
 
 FROM python:3.13-slim

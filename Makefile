@@ -67,6 +67,7 @@ chaos: install-dev
 
 lock: install-dev
 	@$(VENV)/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header -o requirements/base.txt -q
+	@$(VENV)/bin/uv pip compile pyproject.toml --extra s3 --universal --python-version 3.11 --generate-hashes --no-header -o requirements/image.txt -q
 	@$(VENV)/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header -o requirements/dev.txt -q
 
 clean:

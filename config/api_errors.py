@@ -24,6 +24,7 @@ from catalog.api import problems
 from catalog.api.json_format import write_json
 from catalog.api.problems import FieldError, Problem
 from estimator.engine import errors as engine_errors
+from reports.errors import StoreAwayError
 
 logger = logging.getLogger("aforo.api")
 
@@ -105,6 +106,8 @@ def _as_api_exception(exception: Exception) -> exceptions.APIException | None:
             # One line: while a server is away, every request would bring its traceback. SQLite is never away.
             logger.error("the database does not answer: %s", exception, exc_info=ours)
             return database_away()
+        case StoreAwayError():
+            return problems.Unavailable(str(exception), headers={"Retry-After": str(RETRY_AFTER_S)})
         case SuspiciousOperation():
             return problems.InvalidRequest(_("The request is not acceptable."))
         case engine_errors.EngineError():

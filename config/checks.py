@@ -47,8 +47,11 @@ _FEWEST_DIFFERENT = 10
 _PUBLISHED = ("development-only", "not-a-secret", "django-insecure", "tests-only")
 
 
-# Switches that meant several things at once, and what took their place.
-_GONE = {"AFORO_TLS": "AFORO_HTTPS_REDIRECT, AFORO_SECURE_COOKIES and AFORO_HSTS_S"}
+# Switches that meant several things at once or nothing any more, and what took their place.
+_GONE = {
+    "AFORO_TLS": "AFORO_HTTPS_REDIRECT, AFORO_SECURE_COOKIES and AFORO_HSTS_S",
+    "AFORO_ARTIFACT_STORAGE": "AFORO_ARTIFACT_STORE",
+}
 
 
 @register

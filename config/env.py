@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 _RATE = re.compile(r"[1-9][0-9]{0,8}/(s|min|h|day)")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _POSTGRESQL_OPTIONS = {"sslmode", "sslrootcert", "connect_timeout", "application_name"}
 
 # WAL lets readers go on beside one writer. IMMEDIATE takes the write lock when a transaction starts: a deferred one
@@ -184,6 +185,17 @@ def broker(name: str, default: str | None = None) -> str:
     raise ImproperlyConfigured(
         f"{name} must start with redis://, rediss://, redis+socket:/// or file:///, not {parts.scheme!r}."
     )
+
+
+def bucket(name: str) -> str:
+    """The variable as the address of a bucket, s3://bucket or s3://bucket/prefix; empty where none is set."""
+    url = text(name, "")
+    if not url:
+        return ""
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not _BUCKET.fullmatch(parts.netloc) or parts.query or parts.fragment:
+        raise ImproperlyConfigured(f"{name} must be s3://bucket or s3://bucket/prefix.")
+    return url
 
 
 def cache(name: str) -> str:

@@ -56,6 +56,41 @@ def artifact_dir() -> Path:
     return Path(_setting("AFORO_ARTIFACT_DIR", Path(settings.DATA_DIR) / "artifacts"))
 
 
+def artifact_store() -> str:
+    """Address of the bucket that keeps report files, as s3://bucket/prefix; empty: the folder does."""
+    return str(_setting("AFORO_ARTIFACT_STORE", ""))
+
+
+def scratch_dir() -> Path:
+    """Folder on a disk of this machine for what is being written, for DuckDB's spill and for the cache of a bucket."""
+    return Path(_setting("AFORO_SCRATCH_DIR", None) or Path(settings.DATA_DIR) / "scratch")
+
+
+def cache_dir() -> Path:
+    """Folder of the files of a bucket that are on this machine."""
+    return scratch_dir() / "cache"
+
+
+def cache_bytes() -> int:
+    """Most bytes of them, but for those in use."""
+    return int(_setting("AFORO_ARTIFACT_CACHE_BYTES", 10_000_000_000))
+
+
+def redirect_downloads() -> bool:
+    """Whether readers of a file are sent to the bucket for it."""
+    return bool(_setting("AFORO_REDIRECT_DOWNLOADS", False))
+
+
+def s3_addressing() -> str:
+    """How a bucket is named in addresses: auto, path or virtual."""
+    return str(_setting("AFORO_S3_ADDRESSING", "auto"))
+
+
+def store_wait_s() -> float:
+    """Seconds for which a worker waits for a store that is away, before it puts its work off."""
+    return float(_setting("AFORO_STORE_WAIT_S", 90))
+
+
 def chunk_rows() -> int:
     """Rows of one chunk: small enough for a lease, large enough for the vectorised engine."""
     return int(_setting("AFORO_SWEEP_CHUNK_ROWS", 50_000))
@@ -79,8 +114,3 @@ def retention_days() -> int:
 def pause_after() -> str:
     """Test only: where a worker pauses ("k", "part:k", "final"); refused in production by a system check."""
     return str(_setting("AFORO_TEST_PAUSE_AFTER_CHUNK", ""))
-
-
-def storage_class() -> str:
-    """Dotted name of the storage class: the seam for object storage."""
-    return str(_setting("AFORO_ARTIFACT_STORAGE", "reports.storage.ArtifactStorage"))

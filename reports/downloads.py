@@ -4,7 +4,6 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, TypeVar
 from urllib.parse import quote
 
@@ -15,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from catalog.api.conditional import is_known
 from catalog.api.problems import Unavailable
+from reports.storage import get_storage
 
 ResponseT = TypeVar("ResponseT", HttpResponse, StreamingHttpResponse)
 _BLOCK = 64 * 1024
@@ -26,7 +26,6 @@ class Download:
     """A stored file as it is to be sent."""
 
     name: str
-    path: Path
     size: int
     sha256: str
     media_type: str
@@ -41,11 +40,10 @@ _streams = threading.BoundedSemaphore(MOST_AT_ONCE)
 class _Part:
     """Blocks of a part of a file; closes the file with the response."""
 
-    def __init__(self, file: BinaryIO, start: int, length: int) -> None:
+    def __init__(self, file: BinaryIO, length: int) -> None:
         self._file = file
         self._left = length
         self._open = True
-        file.seek(start)
 
     def __iter__(self) -> Iterator[bytes]:
         while self._left > 0:
@@ -74,10 +72,13 @@ def serve(request: HttpRequest, download: Download) -> HttpResponse | StreamingH
         return _with_headers(response, download, etag)
     start, end = span
     partial = (start, end) != (0, download.size - 1) or ("Range" in request.headers and _honoured(request, etag))
+    store = get_storage()
     prefix = getattr(settings, "AFORO_X_ACCEL_PREFIX", "")
-    if prefix:  # the web server in front sends the file and answers ranges itself
+    if prefix and store.is_local():  # the web server in front sends the file and answers ranges itself
         response = HttpResponse(headers={"X-Accel-Redirect": prefix + quote(download.name)})
         return _with_headers(response, download, etag)
+    if link := store.link(download.name, file_name=download.file_name, media_type=download.media_type):
+        return _with_headers(HttpResponse(status=307, headers={"Location": link}), download, etag)
     headers = {"Content-Length": str(end - start + 1)}
     if partial:
         headers["Content-Range"] = f"bytes {start}-{end}/{download.size}"
@@ -86,7 +87,11 @@ def serve(request: HttpRequest, download: Download) -> HttpResponse | StreamingH
         return _with_headers(HttpResponse(status=status, headers=headers), download, etag)
     if not _streams.acquire(blocking=False):
         raise Unavailable(_("Too many downloads at once; try again shortly."), headers={"Retry-After": "5"})
-    part = _Part(download.path.open("rb"), start, end - start + 1)
+    try:
+        part = _Part(store.open(download.name, start, end - start + 1), end - start + 1)
+    except BaseException:
+        _streams.release()
+        raise
     return _with_headers(StreamingHttpResponse(part, status=status, headers=headers), download, etag)
 
 

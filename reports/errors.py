@@ -11,6 +11,9 @@ from django.utils.translation import gettext as _
 from estimator.engine.errors import EngineError
 
 DISK_FULL = "disk_full"
+STORE_AWAY = "store_away"
+# What passes by itself: work that met it is put off, and the attempt does not count.
+PASSING = (DISK_FULL, STORE_AWAY)
 # As the system says it, and those who put its words into errors of their own: DuckDB, SQLite, xlsxwriter.
 _FULL = (
     "No space left on device",
@@ -36,6 +39,10 @@ class PermanentReportError(ReportError):
     """Trying again cannot help: the version fails at once."""
 
 
+class StoreAwayError(Exception):
+    """The store of report files does not answer; whatever it holds is still there."""
+
+
 class LeaseLostError(Exception):
     """Another worker has the work now, or a person cancelled it: stop without a trace."""
 
@@ -44,6 +51,8 @@ def explain(error: BaseException) -> tuple[str, str]:
     """Code and text of an error for its reader; an unknown one gets a reference that finds it in the log."""
     if isinstance(error, ReportError):
         return error.code, error.text
+    if isinstance(error, StoreAwayError):
+        return STORE_AWAY, str(error)
     if isinstance(error, EngineError):
         return "cannot_compute", str(error)
     if no_room := _no_room(error):

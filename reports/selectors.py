@@ -8,8 +8,10 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 
 from reports import clock, document
 from reports.choices import ACTIVE, State
+from reports.errors import STORE_AWAY
 from reports.models import Artifact, Report, ReportVersion
 
+WAITING_FOR_DISK, WAITING_FOR_STORE = WAITING = "waiting_for_disk", "waiting_for_store"
 # Members that only some kinds of finding have; null in the others.
 _OPTIONAL_OF_FINDINGS = ("other_row_index", "other_row", "row_indices", "count")
 
@@ -37,7 +39,7 @@ def progress(version: ReportVersion) -> dict[str, Any]:
     return {
         "phase": phase,
         "queue_place": _place(version) if phase == "queued" else None,
-        "detail": version.error or None if phase == "waiting_for_disk" else None,
+        "detail": version.error or None if phase in WAITING else None,
         "done": done,
         "total": version.total_rows,
         "rows_per_s": rate,
@@ -50,7 +52,7 @@ def _phase(version: ReportVersion) -> str:
     if version.state not in ACTIVE:
         return str(version.state)
     if version.disk_full_since is not None:
-        return "waiting_for_disk"
+        return WAITING_FOR_STORE if version.error_code == STORE_AWAY else WAITING_FOR_DISK
     if version.state == State.QUEUED:
         return "queued"
     return "rows" if version.remaining_rows else "last_step"

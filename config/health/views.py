@@ -116,10 +116,13 @@ def _database() -> Outcome:
 
 
 def _artifacts() -> Outcome:
-    from reports.storage import get_storage
+    from reports.services import own_store
 
-    # Listing a folder is what a hung or lost mount does not answer.
-    next(get_storage().root.iterdir(), None)
+    try:
+        own_store.check()
+    except own_store.OtherStoreError as error:
+        logger.error("%s", error)
+        return {"ok": False, "detail": str(error)}
     return {"ok": True}
 
 

@@ -155,7 +155,13 @@ AFORO_SEND_WITHIN_S = env.integer("AFORO_SEND_WITHIN_S", 60, at_least=1, at_most
 AFORO_SWEEP_CHUNK_ROWS = env.integer("AFORO_SWEEP_CHUNK_ROWS", 50_000, at_least=1, at_most=200_000)
 AFORO_LEASE_S = env.integer("AFORO_LEASE_S", 60, at_least=2, at_most=600)
 AFORO_ARTIFACT_DIR = Path(env.text("AFORO_ARTIFACT_DIR", str(DATA_DIR / "artifacts"))).absolute()
-AFORO_ARTIFACT_STORAGE = env.text("AFORO_ARTIFACT_STORAGE", "reports.storage.ArtifactStorage")
+AFORO_SCRATCH_DIR = Path(env.text("AFORO_SCRATCH_DIR", str(DATA_DIR / "scratch"))).absolute()
+# Empty: the folder keeps report files; else a bucket of an S3 service (docs/reports.md).
+AFORO_ARTIFACT_STORE = env.bucket("AFORO_ARTIFACT_STORE")
+AFORO_ARTIFACT_CACHE_BYTES = env.integer("AFORO_ARTIFACT_CACHE_BYTES", 10_000_000_000, at_least=0)
+AFORO_REDIRECT_DOWNLOADS = env.boolean("AFORO_REDIRECT_DOWNLOADS", False)
+AFORO_S3_ADDRESSING = env.choice("AFORO_S3_ADDRESSING", "auto", ["auto", "path", "virtual"])
+AFORO_STORE_WAIT_S = env.integer("AFORO_STORE_WAIT_S", 90, at_least=0, at_most=1800)
 AFORO_ARTIFACT_RETENTION_DAYS = env.integer("AFORO_ARTIFACT_RETENTION_DAYS", 30, at_least=1)
 # Set where nginx (or alike) serves the files: its internal location, as in docs/reports.md.
 AFORO_X_ACCEL_PREFIX = env.text("AFORO_X_ACCEL_PREFIX", "")
@@ -189,5 +195,7 @@ LOGGING: dict[str, Any] = {
         # Our access log says the same with the request id; this one would say it again without.
         "django.request": {"level": "ERROR"},
         "django.server": {"handlers": [], "propagate": False},
+        # It says at each start where it found its keys.
+        "botocore": {"level": "WARNING"},
     },
 }

@@ -21,6 +21,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Removed when the process ends.
 _data_dir = tempfile.TemporaryDirectory(prefix="aforo-test-")
 DATA_DIR = Path(_data_dir.name)
+AFORO_SCRATCH_DIR = DATA_DIR / "scratch"
 AFORO_BROKER_URL = (DATA_DIR / "broker").as_uri()
 AFORO_ENVIRONMENT = "test"
 AFORO_ALLOW_ANONYMOUS = True

@@ -32,13 +32,19 @@ class VersionSummary(ResponsePart):
     error: VersionError | None = Field(description="Why it failed; null otherwise.")
 
 
+Phase = Literal[
+    "queued", "rows", "last_step", "waiting_for_disk", "waiting_for_store", "complete", "failed", "cancelled"
+]
+
+
 class VersionProgress(ResponsePart):
     """How far a version is."""
 
-    phase: Literal["queued", "rows", "last_step", "waiting_for_disk", "complete", "failed", "cancelled"] = Field(
+    phase: Phase = Field(
         description=(
             "What happens now: rows are computed, or the last step merges them, looks for findings and hashes; while "
-            "the disk for report files is full, it is tried again. The state once the version has ended."
+            "the disk for report files is full, or their store away, it is tried again. The state once the version has "
+            "ended."
         )
     )
     queue_place: int | None = Field(

@@ -5,6 +5,7 @@ from reports.models.bookkeeping import IdempotencyKey, ReportSchedule, Tombstone
 from reports.models.queue import OwnerTurn, WorkerEstimator
 from reports.models.report import Report, ReportShare
 from reports.models.share_link import ShareLink
+from reports.models.store import StoreMark
 from reports.models.version import ReportChunk, ReportVersion
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "ReportShare",
     "ReportVersion",
     "ShareLink",
+    "StoreMark",
     "Tombstone",
     "WorkerEstimator",
 ]

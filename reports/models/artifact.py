@@ -19,6 +19,8 @@ class Artifact(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0)
     disk_full_since = models.DateTimeField(null=True, blank=True)
     next_try_at = models.DateTimeField(null=True, blank=True)
+    # How often it was complete and then not there: more than a few times, and it is not the file that is at fault.
+    times_lost = models.PositiveSmallIntegerField(default=0, db_default=0)
     file_name = models.CharField(max_length=200, blank=True, default="")
     bytes = models.PositiveBigIntegerField(_("bytes"), null=True, blank=True)
     artifact_sha256 = models.CharField(_("sha256"), max_length=64, blank=True, default="")

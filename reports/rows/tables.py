@@ -1,7 +1,7 @@
 """Rows as Parquet through DuckDB: parts written, merged in order, read back by column.
 
-A connection is made inside the task that uses it, never before a fork, sees the report folder only, and cannot be
-reconfigured. Names of columns come from our own list; values are always bound.
+A connection is made inside the task that uses it, never before a fork, sees report files and scratch only, and
+cannot be reconfigured. Names of columns come from our own list; values are always bound.
 """
 
 import hashlib
@@ -26,6 +26,7 @@ from estimator.estimates.sweep.columns import (
     TextValues,
 )
 from reports import canonical, conf
+from reports.storage import get_storage
 
 _CODE = "__code"
 _MONEY_TYPE = "DECIMAL(38,12)"
@@ -45,20 +46,21 @@ def quoted(path: Path | str) -> str:
 
 @contextmanager
 def connect(threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A locked-down in-memory DuckDB connection that may touch the report folder only."""
-    root = conf.artifact_dir()
-    temporary = root / "duckdb_tmp"
-    temporary.mkdir(parents=True, exist_ok=True)
+    """A locked-down in-memory DuckDB connection that may touch report files and scratch only."""
+    scratch = conf.scratch_dir()
+    spill = scratch / "spill"
+    spill.mkdir(parents=True, exist_ok=True)
+    allowed = ", ".join(quoted(f"{folder}/") for folder in (scratch, *get_storage().readable()))
     connection = duckdb.connect(":memory:")
     try:
         for statement in (
             f"SET memory_limit='{conf.duckdb_memory()}'",
             f"SET threads={int(threads)}",
-            f"SET temp_directory={quoted(temporary)}",
+            f"SET temp_directory={quoted(spill)}",
             "SET preserve_insertion_order=true",
             "SET autoinstall_known_extensions=false",
             "SET autoload_known_extensions=false",
-            f"SET allowed_directories=[{quoted(str(root) + '/')}]",
+            f"SET allowed_directories=[{allowed}]",
             "SET enable_external_access=false",
             "SET lock_configuration=true",
         ):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from reports import clock, document
 from reports.artifacts import build, xlsx
@@ -17,6 +18,9 @@ from reports.work import bell, derive, estimators
 from reports.work.claims import ARTIFACT
 
 AT_ONCE_ROWS = 10_000
+# A file that is not there is made again so often, then not for so long.
+MOST_TIMES_LOST = 3
+LOST_FOR_S = 3600
 _AT_ONCE = (FileFormat.CSV, FileFormat.JSON)
 # A file of so few rows takes a second: who asks while another makes it waits for it, up to 5 s.
 _LOOKS = 50
@@ -41,7 +45,10 @@ def file_of(version: ReportVersion, file_format: str) -> FileState:
         return FileState(state=State.FAILED, error_code="too_many_rows", error=xlsx.too_many_rows(version.total_rows))
     failed = Artifact.objects.filter(version=version, format=file_format, state=State.FAILED).first()
     if failed is not None:  # told once; asking again orders it anew
-        Artifact.objects.filter(pk=failed.pk, state=State.FAILED).delete()
+        gone = Artifact.objects.filter(pk=failed.pk, state=State.FAILED)
+        if failed.times_lost > MOST_TIMES_LOST:
+            gone = gone.filter(last_used_at__lt=clock.after(-LOST_FOR_S))
+        gone.delete()
         return FileState(state=State.FAILED, error_code=failed.error_code, error=failed.error)
     if (kept := _kept(version, file_format)) is not None:
         return kept
@@ -63,11 +70,31 @@ def _kept(version: ReportVersion, file_format: str) -> FileState | None:
         return None
     found = _stored(version, file_format, artifact.file_name, artifact.bytes, artifact.artifact_sha256)
     if found.download is None:
-        if Artifact.objects.filter(pk=artifact.pk, file_name=artifact.file_name).delete()[0]:
-            get_storage().remove(artifact.file_name)
-        return None
+        return _lost(artifact)
     Artifact.objects.filter(pk=artifact.pk).update(last_used_at=Now())
     return found
+
+
+def _lost(artifact: Artifact) -> FileState | None:
+    """Have a derived file that went made again; one that goes each time is not, until an hour has passed."""
+    name, lost = artifact.file_name, artifact.times_lost + 1
+    again = {"state": State.QUEUED, "attempts": 0, "file_name": "", "bytes": None, "artifact_sha256": ""}
+    if lost > MOST_TIMES_LOST:
+        again = {"state": State.FAILED, "error_code": "file_error", "error": _lost_each_time()}
+    ours = Artifact.objects.filter(pk=artifact.pk, file_name=name, state=State.COMPLETE)
+    if ours.update(times_lost=lost, last_used_at=Now(), **again):
+        get_storage().remove(name)
+        bell.ring(1)
+    if lost > MOST_TIMES_LOST:
+        return FileState(state=State.FAILED, error_code="file_error", error=_lost_each_time())
+    return None
+
+
+def _lost_each_time() -> str:
+    return _(
+        "The file was made %(times)s times and each time it was not there: does every web and worker machine reach "
+        "the same store? It is made again in an hour."
+    ) % {"times": MOST_TIMES_LOST + 1}
 
 
 def _make_now(version: ReportVersion, file_format: str) -> Artifact:
@@ -90,14 +117,13 @@ def _make_now(version: ReportVersion, file_format: str) -> Artifact:
 
 def _stored(version: ReportVersion, file_format: str, name: str, size: int | None, sha256: str) -> FileState:
     try:
-        path = get_storage().sound_path(name, size, sha256)
+        get_storage().check(name, size, sha256)
     except ReportError as error:
         return FileState(state=State.FAILED, error_code=error.code, error=error.text)
     return FileState(
         state=State.COMPLETE,
         download=Download(
             name=name,
-            path=path,
             size=size or 0,
             sha256=sha256,
             media_type=build.MEDIA_TYPES[file_format],

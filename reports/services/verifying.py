@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from reports.choices import State
 from reports.errors import ReportError
 from reports.models import Artifact, ReportVersion
-from reports.storage import ArtifactStorage, get_storage
+from reports.storage import ArtifactStore, get_storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ def verify_all() -> Iterator[Checked]:
         yield _file(what, storage, artifact.file_name, artifact.bytes, artifact.artifact_sha256)
 
 
-def _file(what: str, storage: ArtifactStorage, name: str, size: int | None, sha256: str) -> Checked:
+def _file(what: str, storage: ArtifactStore, name: str, size: int | None, sha256: str) -> Checked:
     try:
         storage.sound_path(name, size, sha256)
     except ReportError as error:

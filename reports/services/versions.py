@@ -12,7 +12,7 @@ from reports import canonical, conf
 from reports.choices import ACTIVE, State, VersionKind, sources
 from reports.models import Report, ReportChunk, ReportVersion
 from reports.services import limits
-from reports.storage import ArtifactStorage, get_storage
+from reports.storage import ArtifactStore, get_storage
 from reports.work import bell, turns
 from reports.work.pauses import pause_point
 
@@ -185,7 +185,7 @@ def _start_anew(version: ReportVersion) -> list[ReportChunk]:
     )
 
 
-def _whole(chunk: ReportChunk, storage: ArtifactStorage) -> bool:
+def _whole(chunk: ReportChunk, storage: ArtifactStore) -> bool:
     return storage.is_sound(chunk.part_name, chunk.part_bytes, chunk.part_sha256)
 
 

@@ -146,11 +146,6 @@ def claim_chunk() -> Claim | None:
     return CHUNK.claim()
 
 
-def heartbeat_chunk(claim: Claim, rows_done: int) -> bool:
-    """Write progress and lengthen the lease; False: lost or cancelled."""
-    return CHUNK.heartbeat(claim, rows_done=rows_done)
-
-
 def complete_chunk(claim: Claim, part: StoredFile) -> bool:
     """Record the part file, fenced by the token; False: the part belongs to nobody and must go."""
     chunk = ReportChunk.objects.only("rows", "version").filter(pk=claim.pk).first()
@@ -160,7 +155,7 @@ def complete_chunk(claim: Claim, part: StoredFile) -> bool:
         # The version first, as everywhere: two that lock in two orders wait for each other.
         left = Greatest(F("remaining_rows") - chunk.rows, 0)
         counted = ReportVersion.objects.filter(pk=chunk.version_id, state=State.RUNNING).update(
-            remaining_rows=left, disk_full_since=None, next_try_at=None
+            remaining_rows=left, disk_full_since=None, next_try_at=None, error_code=""
         )
         done = counted and CHUNK.held(claim).update(
             state=State.COMPLETE,

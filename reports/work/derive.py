@@ -5,10 +5,10 @@ from django.db import transaction
 from reports import conf
 from reports.artifacts.build import WRITERS
 from reports.choices import State
-from reports.errors import DISK_FULL, PermanentReportError, explain
+from reports.errors import PASSING, PermanentReportError, explain
 from reports.models import Artifact, ReportVersion
 from reports.storage import rows_path
-from reports.work import bell, disk
+from reports.work import bell, put_off
 from reports.work.claims import ARTIFACT
 from reports.work.keeper import LeaseKeeper, with_lease_kept
 from reports.work.leases import Claim, new_token
@@ -46,8 +46,8 @@ def make(claim: Claim) -> None:
 def _give_up(claim: Claim, error: Exception) -> None:
     code, text = explain(error)
     artifact = Artifact.objects.only("attempts").get(pk=claim.pk)
-    if code == DISK_FULL:
-        disk.put_off_file(claim, text)
+    if code in PASSING:
+        put_off.put_off_file(claim, code, text)
     elif isinstance(error, PermanentReportError) or artifact.attempts >= conf.MAX_ATTEMPTS:
         ARTIFACT.held(claim).update(state=State.FAILED, lease_until=None, error=text, error_code=code)
     else:

@@ -12,12 +12,12 @@ from estimator.question.sweep import Sweep
 from reports import conf
 from reports.choices import State
 from reports.decision.block import decide
-from reports.errors import DISK_FULL, LeaseLostError, ReportError, explain
+from reports.errors import PASSING, LeaseLostError, ReportError, explain
 from reports.models import ReportChunk, ReportVersion
 from reports.names import Names
 from reports.rows import findings, tables
-from reports.storage import ArtifactStorage, StoredFile, get_storage
-from reports.work import claims, disk
+from reports.storage import ArtifactStore, StoredFile, get_storage
+from reports.work import claims, put_off
 from reports.work.claims import FINALIZE
 from reports.work.keeper import LeaseKeeper, with_lease_kept
 from reports.work.leases import Claim
@@ -33,8 +33,8 @@ def finalize(claim: Claim) -> None:
 def _give_up(claim: Claim, error: Exception) -> None:
     code, text = explain(error)
     version = ReportVersion.objects.only("finalize_attempts").get(pk=claim.pk)
-    if code == DISK_FULL:
-        disk.put_off_last_step(claim, text)
+    if code in PASSING:
+        put_off.put_off_last_step(claim, code, text)
     elif FINALIZE.release(claim) and version.finalize_attempts >= conf.MAX_ATTEMPTS:
         claims.fail_version(claim.pk, code, text)
 
@@ -46,7 +46,7 @@ def _finalize(claim: Claim, keeper: LeaseKeeper) -> None:
     if not _heal(claim, chunks, storage):
         return
     with new_file(f"rows/{version.report_id}/v{version.number}-{claim.token}.parquet") as file:
-        tables.merge([storage.path(chunk.part_name) for chunk in chunks], file.scratch)
+        tables.merge(storage.sound_paths([_part(chunk) for chunk in chunks]), file.scratch)
         keeper.check()
         results = _results(version, file.scratch)
         keeper.check()
@@ -55,6 +55,10 @@ def _finalize(claim: Claim, keeper: LeaseKeeper) -> None:
         file.recorded = _complete(claim, stored, results)
     for chunk in chunks:
         storage.remove(chunk.part_name)
+
+
+def _part(chunk: ReportChunk) -> StoredFile:
+    return StoredFile(name=chunk.part_name, bytes=chunk.part_bytes or 0, sha256=chunk.part_sha256)
 
 
 def _results(version: ReportVersion, rows: Path) -> dict[str, Any]:
@@ -71,7 +75,7 @@ def _results(version: ReportVersion, rows: Path) -> dict[str, Any]:
     }
 
 
-def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStorage) -> bool:
+def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStore) -> bool:
     """Queue again the chunks whose part file is missing or damaged; True when all parts are as they were written."""
     broken = [chunk for chunk in chunks if not storage.is_sound(chunk.part_name, chunk.part_bytes, chunk.part_sha256)]
     if not broken:

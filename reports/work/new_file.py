@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reports.errors import LeaseLostError
-from reports.storage import ArtifactStorage, StoredFile, get_storage
+from reports.storage import ArtifactStore, StoredFile, get_storage
 
 
 class NewFile:
     """A file in the making: written to `scratch`, then kept, then `recorded` by the row that points to it."""
 
-    def __init__(self, storage: ArtifactStorage, name: str) -> None:
+    def __init__(self, storage: ArtifactStore, name: str) -> None:
         self._storage = storage
         self._name = name
         self.scratch: Path = storage.scratch(name)

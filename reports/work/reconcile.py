@@ -59,13 +59,21 @@ def clean_orphans(older_than_s: float = conf.ORPHAN_AGE_S) -> list[str]:
     """Remove files that no row points to, whose token is no current lease, and that are older than a day."""
     storage = get_storage()
     horizon = clock.now().timestamp() - older_than_s
-    old = [name for name, changed in storage.walk() if changed < horizon and not name.startswith("duckdb_tmp/")]
+    old = [name for name, changed in storage.walk() if changed < horizon]
     removed = []
     for name in old:
         if not _belongs(name.removesuffix(".part")):
             storage.remove(name)
             removed.append(name)
     return removed
+
+
+def clean_scratch(older_than_s: float = conf.ORPHAN_AGE_S) -> None:
+    """Remove what killed processes of this machine left half written, once it is older than a day."""
+    horizon = clock.now().timestamp() - older_than_s
+    for path in conf.scratch_dir().glob("*/*"):
+        if path.parent != conf.cache_dir() and path.is_file() and path.stat().st_mtime < horizon:
+            path.unlink(missing_ok=True)
 
 
 def _belongs(name: str) -> bool:

@@ -15,11 +15,14 @@ from estimator.estimates.sweep import compute as sweeps
 from estimator.resolvers.issues import ResolutionError
 from reports import conf
 from reports.choices import VersionKind
-from reports.errors import DISK_FULL, LeaseLostError, PermanentReportError, explain
+from reports.errors import PASSING, LeaseLostError, PermanentReportError, explain
 from reports.models import ReportChunk, ReportVersion
 from reports.rows import repricing, tables
-from reports.work import claims, derive, disk
+from reports.storage.patience import patient
+from reports.work import claims, derive, put_off
+from reports.work.claims import CHUNK
 from reports.work.finalize import finalize
+from reports.work.keeper import LeaseKeeper
 from reports.work.leases import Claim
 from reports.work.new_file import new_file
 from reports.work.pauses import pause_point
@@ -48,7 +51,8 @@ def step() -> bool:
     for claim_one, work in ((claims.claim_finalize, finalize), *others):
         claim = claim_one()
         if claim is not None:
-            work(claim)
+            with patient(conf.store_wait_s()):
+                work(claim)
             return True
     return False
 
@@ -97,8 +101,8 @@ def compute_chunk(claim: Claim) -> None:
 def _give_up(claim: Claim, error: Exception) -> None:
     code, text = explain(error)
     chunk = ReportChunk.objects.get(pk=claim.pk)
-    if code == DISK_FULL:
-        disk.put_off_chunk(claim, chunk.version_id, text)
+    if code in PASSING:
+        put_off.put_off_chunk(claim, chunk.version_id, code, text)
     elif claims.release_chunk(claim, error=text) and (
         isinstance(error, PermanentReportError) or code == "cannot_compute" or chunk.attempts >= conf.MAX_ATTEMPTS
     ):
@@ -128,9 +132,12 @@ def _compute(claim: Claim) -> None:
                     "rows_changed", _("This estimator makes another number of rows from these inputs: rebuild it.")
                 )
             tables.write_rows(plan.rows(chunk.first_row, chunk.rows), file.scratch)
-        if not claims.heartbeat_chunk(claim, chunk.rows):
+        if not CHUNK.heartbeat(claim):
             raise LeaseLostError
-        part = file.keep()
+        # The store may be away for longer than a lease holds; the rows are not computed again for that.
+        with LeaseKeeper(lambda: CHUNK.heartbeat(claim)) as keeper:
+            part = file.keep()
+        keeper.check()
         pause_point(f"part:{chunk.index}")
         file.recorded = claims.complete_chunk(claim, part)
     pause_point(str(chunk.index))

@@ -116,7 +116,7 @@ class Faults:
         environment = dict(self.service.environment)
         limit = None
         if weakness == "full disk":
-            environment["AFORO_ARTIFACT_STORAGE"] = "tests.chaos.full_disk.FullDisk"
+            environment["PYTHONPATH"] = str(Path(__file__).parent / "full_disk")
         if weakness == "file limit":
             limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))  # noqa: E731
         lines = "from celery.__main__ import main; main()"

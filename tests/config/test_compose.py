@@ -109,7 +109,7 @@ def test_the_probe_needs_no_name_that_the_service_answers_to(live_server, settin
 def test_what_the_image_copies_is_let_through_to_its_build(settings):
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     copied = re.findall(r"^COPY (?!--from)(\S+) ", (ROOT / "Dockerfile").read_text(), re.M)
-    assert "requirements/base.txt" in copied
+    assert "requirements/image.txt" in copied
     assert {source for source in copied if source != "."} <= allowed
     # The image holds what the service imports and reads, and neither tests nor data folders.
     apps = {app.partition(".")[0] for app in settings.INSTALLED_APPS}

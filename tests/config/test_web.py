@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import shutil
 import threading
 
 import pytest
@@ -157,7 +158,7 @@ def test_readiness_is_of_the_web_alone_and_the_status_of_everything(client, monk
 def test_a_store_of_files_that_went_takes_the_web_out_of_rotation(client, settings, tmp_path):
     settings.AFORO_ARTIFACT_DIR = tmp_path / "mount"
     assert client.get("/readyz").status_code == 200
-    (tmp_path / "mount").rmdir()
+    shutil.rmtree(tmp_path / "mount")
     response = client.get("/readyz")
     assert response.status_code == 503
     assert not response.json()["checks"]["artifacts"]["ok"]

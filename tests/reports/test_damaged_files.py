@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from reports import storage
 from reports.artifacts.build import WRITERS
 from reports.choices import FileFormat
 from reports.models import Artifact, ReportChunk, ReportVersion
 from reports.services import versions
-from reports.storage import get_storage
+from reports.storage import get_storage, stored
 from reports.work import worker
 from tests.reports.conftest import SWEEP
 
@@ -138,8 +137,8 @@ def test_a_file_is_hashed_once_until_it_changes(api, ana, make_report, monkeypat
     version = make_report(ana)
     get_storage().forget_hashes()
     hashed: list[Path] = []
-    real = storage.file_sha256
-    monkeypatch.setattr(storage, "file_sha256", lambda path: hashed.append(path) or real(path))
+    real = stored.file_sha256
+    monkeypatch.setattr(stored, "file_sha256", lambda path: hashed.append(path) or real(path))
     url = f"/api/v1/reports/{version.report_id}/versions/1/rows/"
     for _again in range(3):
         assert api(ana).get(url).status_code == 200

@@ -14,7 +14,7 @@ from reports.artifacts.build import WRITERS
 from reports.errors import explain
 from reports.models import Artifact, ReportVersion
 from reports.rows import tables
-from reports.work import claims, disk, worker
+from reports.work import claims, put_off, worker
 from tests.reports.conftest import SWEEP
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +133,7 @@ def test_a_derived_file_waits_for_room_too_and_says_so(api, ana, make_report, mo
 
 
 def test_pauses_grow_from_five_seconds_to_a_minute():
-    assert [disk.pause_s(waited) for waited in (0, 5, 10, 40, 600)] == [5, 5, 10, 40, 60]
+    assert [put_off.pause_s(waited) for waited in (0, 5, 10, 40, 600)] == [5, 5, 10, 40, 60]
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_a_worker_of_the_other_estimator_that_lives_after_all_is_fenced_out(orde
     leftovers.order_anew()
     no_worker_for(61)
     leftovers.order_anew()
-    assert not claims.heartbeat_chunk(claim, 1)
+    assert not claims.CHUNK.heartbeat(claim)
     assert not claims.complete_chunk(claim, PART)
     ordered.refresh_from_db()
     assert (ordered.state, ordered.remaining_rows) == ("queued", ordered.total_rows)

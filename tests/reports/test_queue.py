@@ -65,7 +65,7 @@ def test_an_expired_lease_is_claimed_by_another_and_the_first_is_fenced_out(vers
     second = claims.claim_chunk()
     assert second.pk == first.pk
     assert second.token != first.token
-    assert not claims.heartbeat_chunk(first, 10)
+    assert not claims.CHUNK.heartbeat(first)
     assert not claims.complete_chunk(first, PART)
     assert not claims.release_chunk(first)
     assert claims.complete_chunk(second, PART)
@@ -75,7 +75,7 @@ def test_an_expired_lease_is_claimed_by_another_and_the_first_is_fenced_out(vers
 def test_a_live_lease_is_left_alone(version):
     claim = claims.claim_chunk()
     assert reconcile.reconcile().expired == 0
-    assert claims.heartbeat_chunk(claim, 50)
+    assert claims.CHUNK.heartbeat(claim)
 
 
 def test_the_reconciler_expires_leases_and_rings(version, bells):
@@ -126,7 +126,7 @@ def test_the_last_step_is_claimed_only_when_all_chunks_are_complete_and_by_one(v
 def test_cancel_fences_the_worker_out_and_is_refused_twice(version):
     claim = claims.claim_chunk()
     versions.cancel(version)
-    assert not claims.heartbeat_chunk(claim, 1)
+    assert not claims.CHUNK.heartbeat(claim)
     assert claims.claim_chunk() is None
     with pytest.raises(versions.IllegalChangeError):
         versions.cancel(version)
@@ -207,7 +207,7 @@ def test_orphans_go_only_when_old_unreferenced_and_without_a_lease(version, arti
         "orphan": f"parts/{version.pk}/000000-{'f' * 32}.parquet",
     }
     for name in names.values():
-        storage.scratch(name).parent.mkdir(parents=True, exist_ok=True)
+        storage.path(name).parent.mkdir(parents=True, exist_ok=True)
         storage.path(name).write_bytes(b"x")
     assert reconcile.clean_orphans() == []
     assert reconcile.clean_orphans(older_than_s=-5) == [names["orphan"]]
