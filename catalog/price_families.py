@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from catalog import snapshot
 from catalog.models import ApiPrice
 from catalog.price_facts import FIRST_PARTY
 from catalog.selectors import names_of_models
@@ -45,6 +46,11 @@ class PriceFamily:
     sellers: tuple[Seller, ...]
     weights: str | None = None
 
+    @property
+    def providers(self) -> int:
+        """How many sell it, count."""
+        return len({seller.provider for seller in self.sellers})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceFamilies:
@@ -78,10 +84,15 @@ class PriceFamilies:
         held = [
             one for one in self.by_slug.values() if all(any(word in text for text in _texts(one)) for word in words)
         ]
-        found = sorted(held, key=lambda one: (-len(one.sellers), one.slug))
+        found = sorted(held, key=lambda one: (-one.providers, one.slug))
         if not found:
             found = [self.by_slug[name] for name in near_matches(given, self.by_slug)]
         return list(dict.fromkeys([*([exact] if exact else []), *found]))[:limit]
+
+
+def current_families() -> PriceFamilies:
+    """Every family at the catalog's revision of now, read once a revision and process."""
+    return snapshot.current().derived(("price families",), price_families)
 
 
 def price_families() -> PriceFamilies:

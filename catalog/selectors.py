@@ -1,8 +1,10 @@
 """Reads of the catalog."""
 
 import datetime
+from collections.abc import Collection
+from decimal import Decimal
 
-from django.db.models import Q
+from django.db.models import Min, Q
 
 from catalog.models import ApiPrice, EngineProfile, Gpu, LanguageModel
 from catalog.models.pricing import STANDARD
@@ -16,6 +18,7 @@ __all__ = [
     "current_revision",
     "engine_names",
     "in_force_on",
+    "least_prices",
     "names_of_engines",
     "names_of_gpus",
     "names_of_models",
@@ -32,6 +35,16 @@ def channels_on(day: datetime.date) -> dict[str, list[str]]:
     for slug, channel in rows.order_by("slug", "channel").values_list("slug", "channel").distinct():
         found.setdefault(slug, []).append(channel)
     return {slug: sorted(channels, key=lambda name: (name != STANDARD, name)) for slug, channels in found.items()}
+
+
+def least_prices(slugs: Collection[str], day: datetime.date) -> dict[tuple[str, str, str], Decimal]:
+    """The lowest standard price of input and output on a day, by slug, meter and currency; free variants aside."""
+    rows = ApiPrice.objects.filter(
+        in_force_on(day), voided_at__isnull=True, slug__in=slugs, channel=STANDARD, endpoint_class="",
+        tier_above_tokens=0, meter__in=("input", "output"), unit="mtok", amount__gt=0,
+    )  # fmt: skip
+    found = rows.values_list("slug", "meter", "currency").annotate(least=Min("amount")).order_by("slug")
+    return {(slug, meter, currency): least for slug, meter, currency, least in found}
 
 
 def engine_names() -> dict[str, str]:

@@ -103,7 +103,7 @@ def changed_query(question: Question, change: ChangePart) -> str:
 
 def body_of(question: Question) -> tuple[dict[str, Any], tuple[Fault, ...]]:
     """The request body of the verdict, and what cannot be read as a number; the service checks the rest."""
-    reading = _Reading(question)
+    reading = Reading(question)
     degree = reading.whole("gpus")
     body: dict[str, Any] = {
         "model": _model(question, reading),
@@ -144,7 +144,7 @@ def _scaled(value: float | None, by: float) -> float | None:
     return None if value is None else value / by
 
 
-def _model(question: Question, reading: "_Reading") -> Any:
+def _model(question: Question, reading: "Reading") -> Any:
     if not question.config:
         return question["model"]
     try:
@@ -157,7 +157,7 @@ def _model(question: Question, reading: "_Reading") -> Any:
     return {"config": config}
 
 
-def _workload(question: Question, reading: "_Reading") -> dict[str, Any]:
+def _workload(question: Question, reading: "Reading") -> dict[str, Any]:
     cached = _scaled(reading.number("cached"), 100)
     lengths = _given(
         input_tokens=reading.number("input"), output_tokens=reading.number("output"), prefix_cache_hit_rate=cached
@@ -168,7 +168,7 @@ def _workload(question: Question, reading: "_Reading") -> dict[str, Any]:
     return {"mode": "closed_loop", **lengths, "concurrency": 1 if users is None else users}
 
 
-class _Reading:
+class Reading:
     """Reads numbers as people write them, with commas and spaces; notes what is none."""
 
     def __init__(self, question: Question) -> None:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from catalog.api.filters import CatalogQuery
 from catalog.price_facts import price_names
+from catalog.price_families import current_families
 from catalog.selectors import UNDISPUTED, in_force_on
 
 
@@ -31,6 +32,11 @@ class ApiPriceQuery(CatalogQuery):
     model: str | None = Field(
         default=None, max_length=200, description="Slug, provider/model, or the provider's own name of the model."
     )
+    family: str | None = Field(
+        default=None,
+        max_length=200,
+        description="Any name of a model: prices of all who sell it, whatever they call it.",
+    )
     on: datetime.date | None = Field(default=None, description="Only prices in force on this day; all days otherwise.")
     provider: str | None = Field(default=None, max_length=100, description="Seller.")
     channel: str | None = Field(
@@ -50,6 +56,9 @@ class ApiPriceQuery(CatalogQuery):
         if self.model is not None:
             slug = price_names().get(self.model)
             condition &= Q(model=self.model) if slug is None else Q(slug=slug)
+        if self.family is not None:
+            family = current_families().find(self.family)
+            condition &= Q(slug__in=[seller.slug for seller in family.sellers] if family is not None else [])
         if self.on is not None:
             condition &= in_force_on(self.on)
         if self.provider is not None:
