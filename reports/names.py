@@ -15,6 +15,8 @@ class Names:
 
     def __init__(self, snapshot: Mapping[str, Any], sweep: Sweep) -> None:
         self._facts: Mapping[str, Mapping[str, Any]] = snapshot.get("facts", {})
+        profiles = self._facts.get("engine", {})
+        self._aliases = {alias: slug for slug, row in profiles.items() for alias in row.get("aliases") or ()}
         self._workloads = {workload.label: workload for workload in sweep.workloads}
 
     def gpu(self, label: str) -> str:
@@ -27,8 +29,9 @@ class Names:
         return self._name("model", label)
 
     def engine(self, label: str) -> str:
-        """An engine profile, with the settings of its own behind."""
-        return self._name("engine", label)
+        """An engine profile by its slug or alias, with the settings of its own behind."""
+        slug, bracket, rest = label.partition(" (")
+        return self._name("engine", f"{self._aliases.get(slug, slug)}{bracket}{rest}")
 
     def workload(self, label: str) -> str:
         """A workload: its given name and lengths, or its lengths and what is not as usual."""

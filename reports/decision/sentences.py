@@ -63,8 +63,8 @@ def certainty_of(found: Outcome | None) -> str | None:
     if found is None or found.bands_overlap is None:
         return None
     if found.bands_overlap:
-        return _("The bands of the two overlap: the order of first and second is likely, not sure.")
-    return _("The bands of the two do not overlap: the order holds at either end of them.")
+        return _("The order of the first two is likely, not sure: their bands overlap.")
+    return _("The order of the first two holds at either end of their bands.")
 
 
 def changes_of(

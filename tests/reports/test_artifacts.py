@@ -12,6 +12,7 @@ import pytest
 
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.sweep.columns import COLUMNS
+from estimator.figures.written import money
 from reports.api import examples, schemas
 from reports.artifacts import json as json_artifact
 from reports.artifacts import xlsx
@@ -162,20 +163,29 @@ def test_html_asks_nothing_of_the_network_and_escapes_what_people_wrote(complete
     block = text.split('id="report-data">')[1].split("</script>")[0]
     data = json.loads(block)
     assert "<" not in block
-    assert len(data["rows"]) == 96
-    assert data["ledger"]["rows"]
+    assert len(data["table"]["rows"]) == 96
+    (group,) = data["groups"]
+    # Two cards, each in two formats and two splits: all eight settings are drawn.
+    assert len(group["series"]) == 8
+    assert [one["name"] for one in group["gpus"]] == ["h100", "a100"]
+    assert all(len(one["points"]) == 9 for one in group["series"])  # batches to 256 fit, larger ones do not
+    assert group["left"] == "Not drawn: 24 rows that do not fit; the table has them."
 
 
 def test_html_says_in_words_what_was_asked_and_what_is_cheapest(complete):
     text = " ".join(made(complete, FileFormat.HTML).read_text().split('id="report-data">')[0].split())
-    assert "chat: closed loop, prompt 1000 and answer 300 tokens" in text
+    assert "chat: 1,000 in, 300 out tokens" in text
     assert "first token ≤ 1 s (slow end of the band; arrivals at the 95th percentile)" in text
     assert "1 to 256, powers of two" in text
     assert "h100-sxm5-80gb none known" in text  # the sweep's card has no price here: said, not left out
-    cheapest = next(entry["row"] for entry in complete.findings if entry["kind"] == "cheapest_feasible")
-    per_hour = 2.0 * cheapest["tp"]
-    assert f"{per_hour * 730:,.0f} USD" in text
-    assert f"{float(cheapest['cost_per_mtok_output_mid']):.4g} USD" in text
+    (group,) = complete.decision["groups"]
+    h100, a100 = group["lines"]
+    assert f'<p class="who">{group["sentence"]}</p>' in text
+    per_hour = 2.0 * h100["setting"]["gpus"]
+    assert f">{per_hour * 730:,.0f}<" in text
+    assert f"<b>{money(Decimal(h100['cost_per_mtok_output']['mid']))}</b>" in text
+    assert a100["price"] is None
+    assert "none known" in text.split("a100")[1]
 
 
 def test_findings_prove_themselves_by_their_rows(complete):

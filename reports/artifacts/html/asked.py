@@ -14,24 +14,23 @@ from estimator.question.sweep import (
     OverriddenEngine,
     Sweep,
     SweptWorkload,
-    figure,
     stored_targets,
 )
 from estimator.question.workload import Targets
 from reports.artifacts.words import listed, number_words, split_words
-from reports.names import mode_words
+from reports.names import Names
 
 
-def asked(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[tuple[str, str]]:
+def asked(inputs: Mapping[str, Any], snapshot: Mapping[str, Any], names: Names) -> list[tuple[str, str]]:
     """Label and words of each part of the question."""
     sweep, slo = Sweep.stored(inputs["sweep"]), stored_targets(inputs.get("slo"))
     parts = [
-        (_("Models"), listed(map(label_of, sweep.models))),
-        (_("GPUs"), listed(map(label_of, sweep.gpus))),
-        (_("Engines"), listed(_engine(entry) for entry in sweep.engines)),
+        (_("Models"), listed(names.model(label_of(one)) for one in sweep.models)),
+        (_("GPUs"), listed(names.gpu(label_of(one)) for one in sweep.gpus)),
+        (_("Engines"), listed(_engine(entry, names) for entry in sweep.engines)),
         (_("Weights / cache"), listed(f"{one.weights or 'bf16'}/{one.kv_cache or 'bf16'}" for one in sweep.precisions)),
         (_("Splits"), listed(split_words("-".join(f"{n}{d}" for n, d in given)) for given in sweep.parallelism)),
-        (_("Workloads"), listed(map(_workload, sweep.workloads), "; ")),
+        (_("Workloads"), listed((names.workload(one.label) + _loads(one) for one in sweep.workloads), "; ")),
         (_("Batch sizes"), _batches(sweep.batch_sizes)),
         (_("Settings of the engines"), listed(_settings(sweep.memory))),
         (_("Speculative decoding"), listed(_settings(sweep.speculative or ()))),
@@ -39,16 +38,16 @@ def asked(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> list[tuple[
         (_("Multi-token prediction layers"), number_words(sweep.mtp_layers_loaded) if sweep.mtp_layers_loaded else ""),
         (_("Electricity"), listed(_settings(sweep.power or ()))),
         (_("Targets"), _targets(slo)),
-        (_("Prices"), listed(_prices(list(map(label_of, sweep.gpus)), snapshot.get("prices", {})))),
+        (_("Prices"), listed(_prices(list(map(label_of, sweep.gpus)), snapshot.get("prices", {}), names))),
     ]
     return [(label, words) for label, words in parts if words]
 
 
-def _engine(entry: str | OverriddenEngine) -> str:
+def _engine(entry: str | OverriddenEngine, names: Names) -> str:
     if isinstance(entry, str):
-        return entry
+        return names.engine(entry)
     settings = ", ".join(_settings(entry.memory))
-    return f"{entry.slug} ({settings})" if settings else entry.slug
+    return f"{names.engine(entry.slug)} ({settings})" if settings else names.engine(entry.slug)
 
 
 def _settings(noun: Iterable[tuple[str, Any]]) -> list[str]:
@@ -63,24 +62,13 @@ def _words(value: Any) -> str:
     return "/".join(map(number_words, value)) if isinstance(value, Sequence) else number_words(value)
 
 
-def _workload(given: SweptWorkload) -> str:
-    lengths = given.resolved()
-    words = _("%(mode)s, prompt %(prompt)s and answer %(answer)s tokens") % {
-        "mode": mode_words(given.mode),
-        "prompt": figure(lengths.input_tokens),
-        "answer": figure(lengths.output_tokens),
-    }
-    if given.context_tokens:
-        words += _(", decode evaluated at %(tokens)s tokens") % {"tokens": figure(given.context_tokens)}
+def _loads(given: SweptWorkload) -> str:
+    """The loads of a workload's own."""
     if given.own_batches:
-        words += _(" at batch sizes %(sizes)s") % {"sizes": listed(given.own_batches)}
+        return _(" at batch sizes %(sizes)s") % {"sizes": listed(given.own_batches)}
     if given.rates:
-        words += _(" at %(rates)s requests/s") % {"rates": listed(f"{rate:g}" for rate in given.rates)}
-    if given.burstiness_cv != 1.0:
-        words += _(", variation of the times between arrivals %(cv)s") % {"cv": f"{given.burstiness_cv:g}"}
-    if given.prefix_cache_hit_rate:
-        words += _(", %(share)s of the prompt cached") % {"share": f"{given.prefix_cache_hit_rate:.0%}"}
-    return f"{given.name}: {words}" if given.name else words
+        return _(" at %(rates)s requests/s") % {"rates": listed(f"{rate:g}" for rate in given.rates)}
+    return ""
 
 
 def _batches(given: Any) -> str:
@@ -107,12 +95,12 @@ def _targets(slo: Targets | None) -> str:
     }
 
 
-def _prices(gpus: list[str], prices: Mapping[str, Any]) -> list[str]:
+def _prices(gpus: list[str], prices: Mapping[str, Any], names: Names) -> list[str]:
     told = []
     for gpu in gpus:
         if price := prices.get(gpu):
             amount = f"{price['price_per_gpu_hour']} {price['currency']}"
-            told.append(_("%(gpu)s %(amount)s per GPU hour") % {"gpu": gpu, "amount": amount})
+            told.append(_("%(gpu)s %(amount)s per GPU hour") % {"gpu": names.gpu(gpu), "amount": amount})
         else:
-            told.append(_("%(gpu)s none known") % {"gpu": gpu})
+            told.append(_("%(gpu)s none known") % {"gpu": names.gpu(gpu)})
     return told

@@ -1,124 +1,220 @@
-"""Data of the charts and of the sampled rows, as the page's script takes them."""
+"""Data of the charts, a workload at a time: unlike workloads share no axis. What is not drawn is counted."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from reports.artifacts.series import chart_series
-from reports.artifacts.words import heading, split_words
+from estimator.estimates.sweep.columns import SETTING_COLUMNS
+from estimator.figures import written
+from reports.artifacts.html.decided import COLOURS, group_title
+from reports.artifacts.words import split_words
+from reports.decision.parts import Decision
+from reports.names import Names
 from reports.rows import reading, tables
 
-MAX_SAMPLE = 5_000
-MAX_LEDGERS = 8
+MAX_SERIES = 60
+MAX_SERIES_IN_ALL = 600
+MAX_POINTS = 120
 _GIB = 2**30
-SHOWN = (
-    "model",
-    "gpu",
-    "engine",
-    "precision",
-    "parallelism",
-    "workload",
-    "batch_size",
-    "offered_requests_per_s",
-    "status",
-    "ttft_s_mid",
+_CHARTED = "status = 'ok' AND coalesce(utilization, 0) < 1 AND coalesce(fits, true)"
+_POINT = (
+    "coalesce(offered_requests_per_s, batch_size)",
+    *(f"tokens_per_s_per_user_{side}" for side in ("low", "mid", "high")),
+    *(f"tokens_per_s_per_gpu_{side}" for side in ("low", "mid", "high")),
+    *(f"CAST(cost_per_mtok_output_{side} AS DOUBLE)" for side in ("low", "mid", "high")),
     "ttft_s_p95",
-    "tpot_s_mid",
-    "tokens_per_s_per_user_mid",
-    "tokens_per_s_total_mid",
-    "tokens_per_s_per_gpu_mid",
-    "cost_per_mtok_output_mid",
-    "binding_term",
     "meets_slo",
-    "row_index",
 )
-FILTERS = ("model", "gpu", "engine", "precision", "parallelism", "workload", "status")
+_VARIANT = ("engine", "precision", "parallelism")
 
 
-def page_data(head: Mapping[str, Any], rows: Path) -> dict[str, Any]:
-    """Everything that the script draws; `same` are the words that are equal in all rows and no column of the table."""
-    sample = _sample(head, rows)
-    values = {name: {row[place] for row in sample} for place, name in enumerate(SHOWN)}
-    same = [name for name in FILTERS if len(values[name]) == 1 and len(sample) > 1]
-    shown = [name for name in SHOWN if name not in same and values[name] - {None}]
-    places = [SHOWN.index(name) for name in shown]
+def chart_groups(
+    found: Decision, findings: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any], rows: Path, names: Names
+) -> list[dict[str, Any]]:
+    """One entry per pair of model and workload: its series by GPU (colour) and variant (dash), frontier and memory."""
+    slo = inputs.get("slo") or {}
+    several = len({group.model for group in found.groups}) > 1
+    each = max(1, min(MAX_SERIES, MAX_SERIES_IN_ALL // max(len(found.groups), 1)))
+    with tables.connect(threads=2) as connection:
+        source = tables.source(rows)
+        series = _series(connection, source, _chosen(source, each))
+        counts = reading.fetch(connection, _counted(source))
+        frontiers = _frontiers(findings, rows, connection)
+    left = {(one["model"], one["workload"]): one for one in counts}
+    shown = []
+    for group in found.groups:
+        key = (group.model, group.workload)
+        drawn = series.get(key, [])
+        shown.append(
+            {
+                "title": group_title(group, several),
+                "arrivals": any(line.setting and line.setting.offered_requests_per_s for line in group.lines)
+                or group.mode == "open_loop",
+                "currency": group.currency,
+                "target": _user_target(slo),
+                "targetWords": _target_words(slo),
+                "apis": [
+                    {"name": one.provider.replace("_", " "), "cost": float(one.cost_per_mtok_output)}
+                    for one in group.apis[:2]
+                    if one.cost_per_mtok_output is not None and one.currency == group.currency
+                ],
+                **_legend(drawn, names, list(colours_of(found))),
+                "frontier": frontiers.get(key, []),
+                "left": _left(left.get(key, {}), len(drawn)),
+            }
+        )
+    return shown
+
+
+def colours_of(found: Decision) -> dict[str, int]:
+    """The number of the colour of each GPU, one for all workloads: its place in the first group that it is in."""
+    gpus = dict.fromkeys(line.gpu for group in found.groups for line in group.lines)
+    return {gpu: place for place, gpu in enumerate(gpus)}
+
+
+def _user_target(slo: Mapping[str, Any]) -> float | None:
+    """The target of the time per token as a user's tokens per second."""
+    return 1.0 / float(slo["tpot_s"]) if slo.get("tpot_s") else None
+
+
+def _target_words(slo: Mapping[str, Any]) -> str:
+    return _("target %(time)s") % {"time": written.seconds(float(slo["tpot_s"]))} if slo.get("tpot_s") else ""
+
+
+def _chosen(source: str, each: int) -> str:
+    """The settings to draw of each group: the best of every GPU first, then the next best of each."""
+    group = ", ".join(SETTING_COLUMNS)
+    return (
+        f"WITH best AS (SELECT {group}, max(tokens_per_s_per_gpu_mid) AS best, count(*) AS n FROM {source} "
+        f"WHERE {_CHARTED} AND tokens_per_s_per_gpu_mid IS NOT NULL GROUP BY {group}), "
+        "ranked AS (SELECT *, row_number() OVER "
+        f"(PARTITION BY model, workload, gpu ORDER BY best DESC, {group}) AS of_gpu FROM best), "
+        f"placed AS (SELECT *, row_number() OVER (PARTITION BY model, workload "
+        f"ORDER BY of_gpu, best DESC, {group}) AS place FROM ranked) "
+        f"SELECT {group}, n FROM placed WHERE place <= {int(each)} ORDER BY model, workload, place"
+    )
+
+
+def _series(connection: Any, source: str, wanted: str) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The points of the wanted settings by group, each in order of its load and thinned to MAX_POINTS."""
+    chosen = reading.fetch(connection, wanted)
+    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    if not chosen:
+        return found
+    keys = [tuple(one[name] for name in SETTING_COLUMNS) for one in chosen]
+    place = {key: number for number, key in enumerate(keys)}
+    named = ", ".join(SETTING_COLUMNS)
+    sql = (
+        f"SELECT {named}, {', '.join(_POINT)} FROM (SELECT *, row_number() OVER w AS nth, count(*) OVER "
+        f"(PARTITION BY {named}) AS n FROM {source} SEMI JOIN ({wanted}) USING ({named}) WHERE {_CHARTED} "
+        f"WINDOW w AS (PARTITION BY {named} ORDER BY batch_size, offered_requests_per_s, row_index)) "
+        f"WHERE (nth - 1) % greatest(1, CAST(ceil(n / {MAX_POINTS}.0) AS BIGINT)) = 0 OR nth = n ORDER BY nth"
+    )
+    points: dict[int, list[list[Any]]] = defaultdict(list)
+    for row in connection.execute(sql).fetchall():
+        number = place.get(tuple(row[: len(SETTING_COLUMNS)]))
+        if number is not None:
+            points[number].append(list(row[len(SETTING_COLUMNS) :]))
+    for number, one in enumerate(chosen):
+        entry = {name: one[name] for name in ("gpu", *_VARIANT)} | {"points": points[number]}
+        found[one["model"], one["workload"]].append(entry)
+    return found
+
+
+def _legend(drawn: Sequence[Mapping[str, Any]], names: Names, order: Sequence[str]) -> dict[str, Any]:
+    """GPUs with their colours, variants (what differs of engine, precision and split), and series by their places."""
+    gpus = [gpu for gpu in order if any(one["gpu"] == gpu for one in drawn)]
+    differ = [name for name in _VARIANT if len({one[name] for one in drawn}) > 1]
+    words = [_variant(one, differ, names) for one in drawn]
+    variants = list(dict.fromkeys(words))
     return {
-        "columns": shown,
-        "same": [f"{heading(name)}: {sample[0][SHOWN.index(name)]}" for name in same],
-        "rows": [[row[place] for place in places] for row in sample],
-        "speed": _series(rows, "tokens_per_s_per_user_mid", "tokens_per_s_per_gpu_mid"),
-        "cost": _series(rows, "batch_size", "cost_per_mtok_output_mid"),
-        "arrivals_cost": _series(rows, "offered_requests_per_s", "cost_per_mtok_output_mid"),
-        "arrivals_wait": _series(rows, "offered_requests_per_s", "ttft_s_p95"),
-        "frontier": _frontier(head, rows),
-        "ledger": _ledger(head),
-        "texts": {
-            "frontier": _("Frontier"),
-            "perUser": _("tokens/s per user"),
-            "perGpu": _("tokens/s per GPU"),
-            "batch": _("batch size"),
-            "arrivals": _("requests/s"),
-            "wait": _("seconds"),
-            "cost": _("per million output tokens"),
-            "gib": _("GiB"),
-            "yes": _("yes"),
-            "no": _("no"),
-        },
+        "gpus": [{"name": names.gpu(gpu), "colour": order.index(gpu) % COLOURS} for gpu in gpus],
+        "variants": variants,
+        "series": [
+            {"gpu": gpus.index(one["gpu"]), "variant": variants.index(word), "points": one["points"]}
+            for one, word in zip(drawn, words, strict=True)
+        ],
     }
 
 
-def filters_of(data: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Columns to filter by."""
-    return [{"name": name, "label": heading(name)} for name in FILTERS if name in data["columns"]]
+def _variant(one: Mapping[str, Any], differ: Sequence[str], names: Names) -> str:
+    said = {
+        "engine": names.engine(one["engine"]), "precision": one["precision"].upper(),
+        "parallelism": split_words(one["parallelism"]),
+    }  # fmt: skip
+    return " · ".join(said[name] for name in differ) or said["engine"]
 
 
-def _series(rows: Path, x_name: str, y_name: str) -> list[dict[str, Any]]:
-    found = chart_series(rows, x_name, y_name, limit_series=8, limit_points=120)
-    return [{"label": label, "points": points} for label, points in found]
+def _counted(source: str) -> str:
+    settings = ", ".join(SETTING_COLUMNS)
+    return (
+        f"SELECT model, workload, count(DISTINCT ({settings})) FILTER (WHERE {_CHARTED}) AS settings, "
+        "count(*) FILTER (WHERE status = 'does_not_fit') AS does_not_fit, "
+        "count(*) FILTER (WHERE status = 'unsupported') AS unsupported, "
+        "count(*) FILTER (WHERE status = 'ok' AND coalesce(utilization, 0) >= 1) AS grows, "
+        "count(*) FILTER (WHERE status = 'ok' AND coalesce(utilization, 0) < 1 AND NOT coalesce(fits, true)) AS waits "
+        f"FROM {source} GROUP BY model, workload"
+    )
 
 
-def _sample(head: Mapping[str, Any], rows: Path) -> list[list[Any]]:
-    named: list[int] = []
-    for entry in head["findings"]:
-        named += [entry["row_index"], *entry.get("row_indices", ())]
-    named = sorted(set(named))[: MAX_SAMPLE // 2]
-    total = int(head["summary"]["rows"])
-    step = max(1, -(-total // (MAX_SAMPLE - len(named))))
-    select = ", ".join(f'"{name}"' for name in SHOWN)
+def _left(counts: Mapping[str, Any], drawn: int) -> str:
+    """What the charts of a group leave out, in a sentence; empty where they leave out nothing."""
+    if not counts:
+        return ""
+    told = []
+    if (more := counts["settings"] - drawn) > 0:
+        told.append(ngettext("%(n)s further setting", "%(n)s further settings", more) % {"n": more})
+    for name, text in (
+        ("waits", _("%(n)s rows whose users would wait for a place in memory")),
+        ("grows", _("%(n)s rows whose queue grows")),
+        ("does_not_fit", _("%(n)s rows that do not fit")),
+        ("unsupported", _("%(n)s rows that cannot be computed")),
+    ):
+        if counts[name]:
+            told.append(text % {"n": counts[name]})
+    return _("Not drawn: %(what)s; the table has them.") % {"what": ", ".join(told)} if told else ""
+
+
+def _frontiers(
+    findings: Sequence[Mapping[str, Any]], rows: Path, connection: Any
+) -> dict[tuple[str, str], list[list[float]]]:
+    """Speed per user and per GPU of the rows on the frontier of each group."""
+    entries = [entry for entry in findings if entry["kind"] == "pareto_frontier"]
+    wanted = sorted({index for entry in entries for index in entry["row_indices"]})
+    columns = ("row_index", "tokens_per_s_per_user_mid", "tokens_per_s_per_gpu_mid")
+    found = reading.by_index(connection, rows, wanted, columns) if wanted else {}
+    return {
+        (entry["model"], entry["workload"]): [
+            [found[index][columns[1]], found[index][columns[2]]] for index in entry["row_indices"] if index in found
+        ]
+        for entry in entries
+    }
+
+
+def ledgers(found: Decision, rows: Path, names: Names) -> list[list[dict[str, Any]]]:
+    """For each group the memory of one GPU at the setting of each line, in GiB by part."""
+    wanted = [line.setting.row_index for group in found.groups for line in group.lines if line.setting is not None]
+    terms = memory_terms()
+    columns = ["row_index", "memory_bytes", *(name for name, _words in terms)]
     with tables.connect() as connection:
-        found = reading.fetch(
-            connection,
-            f"SELECT {select} FROM {tables.source(rows)} WHERE row_index % {step} = 0 "
-            "OR list_contains($named, row_index) ORDER BY row_index",
-            {"named": named},
-        )
-    return [[_shown(name, row[name]) for name in SHOWN] for row in found[:MAX_SAMPLE]]
+        held = reading.by_index(connection, rows, sorted(set(wanted)), columns) if wanted else {}
+    return [
+        [
+            {"name": names.gpu(line.gpu), "gib": [max(0.0, (row[name] or 0) / _GIB) for name, _words in terms]}
+            for line in group.lines
+            if line.setting is not None and (row := held[line.setting.row_index])["memory_bytes"] is not None
+        ]
+        for group in found.groups
+    ]
 
 
-def _shown(name: str, value: Any) -> Any:
-    if name == "parallelism":
-        return split_words(value)
-    if name in ("status", "binding_term") and value is not None:
-        return value.replace("_", " ")
-    # Money is exact text; the page rounds what it shows to four digits, as every other figure.
-    return float(value) if name == "cost_per_mtok_output_mid" and value is not None else value
-
-
-def _frontier(head: Mapping[str, Any], rows: Path) -> list[list[float]]:
-    """The frontier of the first group, drawn only when the report holds one group: figures compare within it."""
-    entries = [entry for entry in head["findings"] if entry["kind"] == "pareto_frontier"]
-    if len(entries) != 1:
-        return []
-    names = ("row_index", "tokens_per_s_per_user_mid", "tokens_per_s_per_gpu_mid")
-    with tables.connect() as connection:
-        found = reading.by_index(connection, rows, entries[0]["row_indices"], names)
-    return [[found[index][names[1]], found[index][names[2]]] for index in entries[0]["row_indices"]]
-
-
-def _ledger(head: Mapping[str, Any]) -> dict[str, Any]:
-    terms = (
+def memory_terms() -> list[tuple[str, str]]:
+    """The parts of the memory of a GPU, the largest first, by column with words."""
+    return [
         ("weights_bytes", _("weights")),
         ("kv_cache_bytes", _("KV cache")),
         ("activation_bytes", _("activations")),
@@ -126,21 +222,4 @@ def _ledger(head: Mapping[str, Any]) -> dict[str, Any]:
         ("runtime_overhead_bytes", _("runtime")),
         ("unmanaged_bytes", _("unmanaged")),
         ("slack_bytes", _("free")),
-    )
-    findings: Sequence[Mapping[str, Any]] = head["findings"]
-    several = len({entry["row"]["model"] for entry in findings}) > 1
-    seen: dict[tuple[str, ...], list[float]] = {}
-    for entry in findings:
-        row = entry["row"]
-        if row["memory_bytes"] is None or len(seen) >= MAX_LEDGERS:
-            continue
-        load = row["batch_size"] if row["offered_requests_per_s"] is None else f"{row['offered_requests_per_s']:g}/s"
-        setting = f"{row['precision']} · {split_words(row['parallelism'])}"
-        card = f"{row['model']} · {row['gpu']}" if several else row["gpu"]
-        lines = (card, setting if load is None else f"{setting} · {load}")
-        seen.setdefault(lines, [max(0.0, (row[name] or 0) / _GIB) for name, _label in terms])
-    return {
-        "terms": [{"name": name, "label": label} for name, label in terms],
-        # In lines, because one line is cut off on a telephone.
-        "rows": [{"lines": lines, "gib": values} for lines, values in seen.items()],
-    }
+    ]
