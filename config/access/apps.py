@@ -12,6 +12,11 @@ class AccessConfig(AppConfig):
     verbose_name = _("Access")
 
     def ready(self) -> None:
-        """Registers the system checks and how the schema describes authentication."""
+        """Registers the system checks, how the schema describes authentication, and what forgets kept tokens."""
         from config import checks  # noqa: F401  registers on import
-        from config.access import schema  # noqa: F401  registers on import
+        from config.access import (
+            kept_tokens,
+            schema,  # noqa: F401  registers on import
+        )
+
+        kept_tokens.connect()

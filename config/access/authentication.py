@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from config.access.models import ApiToken, User
 from config.access.tokens import PREFIX as TOKEN_PREFIX
 from config.access.tokens import find_token
-from config.throttling import InvalidTokenThrottle
+from config.throttling import invalid_token_wait_s
 
 _SCHEME = b"bearer"
 
@@ -39,9 +39,9 @@ def _count_failure(request: Request) -> None:
     Raises:
         Throttled: beyond the rate.
     """
-    throttle = InvalidTokenThrottle()
-    if not throttle.allow_request(request, None):  # type: ignore[arg-type]  # the throttle asks nothing of the view
-        raise Throttled(throttle.wait())
+    wait_s = invalid_token_wait_s(request)
+    if wait_s is not None:
+        raise Throttled(wait_s)
 
 
 def _refuse_misplaced_token(parts: list[bytes]) -> None:

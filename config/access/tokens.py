@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
+from config.access import kept_tokens
 from config.access.models import ApiToken, User, fewest_scopes
 
 PREFIX = "afo_"
@@ -46,13 +47,14 @@ def default_expiry() -> datetime:
 
 
 def find_token(text: str) -> ApiToken | None:
-    """The valid token with this text and its user, in one read; None if it is unknown, expired or revoked.
+    """The valid token with this text and its user; None if it is unknown, expired or revoked.
 
-    The time of use is written at most once a minute, and a read never deletes a token.
+    One read at most, and none while it is kept (`config.access.kept_tokens`). The time of use is written at most once a
+    minute, and a read never deletes a token.
     """
     if len(text) != _TOKEN_LENGTH or not text.startswith(PREFIX):
         return None
-    token = ApiToken.objects.select_related("user").filter(token_sha256=sha256_of(text)).first()
+    token = kept_tokens.token_of(sha256_of(text))
     now = timezone.now()
     if token is None or not token.is_valid_at(now) or not token.user.is_active:
         return None
@@ -65,11 +67,14 @@ def note_use(token: ApiToken, now: datetime) -> None:
     """Writes the time of use, unless another request has just done so."""
     stale = Q(last_used_at__isnull=True) | Q(last_used_at__lte=now - _USE_WRITTEN_EVERY)
     ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now)
+    kept_tokens.forget_one(token)
 
 
 def revoke_token(token: ApiToken) -> bool:
     """Revokes the token for good; False if it already was."""
-    return bool(ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=timezone.now()))
+    revoked = ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
+    kept_tokens.forget()
+    return bool(revoked)
 
 
 def sha256_of(text: str) -> str:

@@ -20,11 +20,7 @@ REST_FRAMEWORK: dict[str, Any] = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["catalog.api.permissions.ScopedAccess"],
-    "DEFAULT_THROTTLE_CLASSES": [
-        "config.throttling.AnonymousThrottle",
-        "config.throttling.UserThrottle",
-        "config.throttling.ScopeThrottle",
-    ],
+    "DEFAULT_THROTTLE_CLASSES": ["config.throttling.RequestThrottle"],
     "DEFAULT_THROTTLE_RATES": THROTTLE_RATES,
     "DEFAULT_PARSER_CLASSES": ["catalog.api.json_format.JsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["catalog.api.json_format.JsonRenderer"],

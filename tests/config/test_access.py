@@ -1,13 +1,16 @@
 """Who gets in, what it costs, and what a token may do."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
 from catalog.api.permissions import SCOPES
+from config.access import kept_tokens
 from config.access.demo import ensure_demo
 from config.access.models import ApiToken, User
 from config.access.tokens import find_token, issue_token, revoke_token
@@ -39,11 +42,102 @@ def test_a_token_is_256_random_bits_of_which_only_the_hash_is_kept(token):
     assert len(stored.token_sha256) == 64
 
 
-def test_a_token_lets_its_user_in_with_one_read(token, django_assert_num_queries):
+def test_a_token_lets_its_user_in_with_one_read_and_then_none_while_it_is_kept(token, django_assert_num_queries):
     assert get("/api/v1/owned/", token[1]).json() == {"user": "ana"}
     # The second use within a minute writes nothing: the token and its user, in one read, is all.
     with django_assert_num_queries(1):
         assert get("/api/v1/owned/", token[1]).status_code == 200
+    with django_assert_num_queries(0):
+        assert get("/api/v1/owned/", token[1]).json() == {"user": "ana"}
+
+
+def _by_signal(stored):
+    stored.revoked_at = timezone.now()
+    stored.save()
+
+
+def _deactivate(stored):
+    user = User.objects.get(pk=stored.user_id)
+    user.is_active = False
+    user.save()
+
+
+@pytest.mark.parametrize(
+    "end", [revoke_token, _by_signal, _deactivate, ApiToken.delete, lambda stored: User.objects.get().delete()]
+)
+def test_what_this_process_ends_works_no_more_at_once(token, end):
+    stored, text = token
+    assert [get("/api/v1/owned/", text).status_code for _ in range(3)] == [200] * 3
+    end(stored)
+    assert get("/api/v1/owned/", text).status_code == 401
+
+
+def test_what_another_process_ends_works_for_the_seconds_of_the_setting(token, monkeypatch, settings):
+    now_s = [1000.0]
+    monkeypatch.setattr(kept_tokens, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    find_token(token[1])
+    assert find_token(token[1])
+    # Written around everything that this process would notice.
+    User.objects.update(is_active=False)
+    now_s[0] += settings.AFORO_TOKEN_KEPT_S - 0.1
+    assert find_token(token[1])
+    now_s[0] += 0.1
+    assert find_token(token[1]) is None
+    User.objects.update(is_active=True)
+    settings.AFORO_TOKEN_KEPT_S = 0
+    assert find_token(token[1])
+    User.objects.update(is_active=False)
+    assert find_token(token[1]) is None
+
+
+def test_a_token_that_ends_while_it_is_kept_is_no_good(token):
+    stored, text = token
+    ApiToken.objects.update(expires_at=timezone.now() + timedelta(hours=1), last_used_at=timezone.now())
+    found = find_token(text)
+    assert found.is_valid_at(timezone.now())
+    kept_tokens._kept[stored.token_sha256][1].expires_at = timezone.now()
+    assert find_token(text) is None
+
+
+def test_a_token_that_was_read_before_it_was_revoked_is_not_kept_after(token, monkeypatch):
+    stored, text = token
+    read = kept_tokens._read
+
+    def slowly(sha256):
+        found = read(sha256)
+        revoke_token(stored)
+        return found
+
+    monkeypatch.setattr(kept_tokens, "_read", slowly)
+    assert find_token(text)
+    monkeypatch.setattr(kept_tokens, "_read", read)
+    assert find_token(text) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_token_read_while_its_revocation_was_not_yet_committed_is_forgotten_at_the_commit(token):
+    stored, text = token
+    kept_tokens.token_of(stored.token_sha256)
+    old = kept_tokens._kept[stored.token_sha256]
+    with transaction.atomic():
+        revoke_token(stored)
+        # As another thread would, which sees what stood before.
+        kept_tokens._kept[stored.token_sha256] = old
+    assert find_token(text) is None
+
+
+def test_nothing_that_a_request_puts_on_its_user_outlives_it(token, user):
+    find_token(token[1])
+    first = find_token(token[1])
+    first.user.is_superuser, first.scopes = True, ["catalog"]
+    first.user._perm_cache = {"everything"}
+    again = find_token(token[1])
+    assert (again.user, again.user.is_superuser, again.scopes) == (user, False, list(SCOPES))
+    assert not hasattr(again.user, "_perm_cache")
+    again.user.first_name = "Ana"
+    again.user.save()
+    user.refresh_from_db()
+    assert user.first_name == "Ana"
 
 
 def test_the_time_of_use_is_written_at_most_once_a_minute(token):
@@ -56,6 +150,7 @@ def test_the_time_of_use_is_written_at_most_once_a_minute(token):
     stored.refresh_from_db()
     assert stored.last_used_at == first
     ApiToken.objects.update(last_used_at=first - timedelta(seconds=61))
+    kept_tokens.forget()
     assert find_token(text)
     stored.refresh_from_db()
     assert stored.last_used_at > first - timedelta(seconds=1)
@@ -183,11 +278,11 @@ def test_there_is_no_demo_user_in_production(settings, tmp_path):
 
 
 def test_an_address_that_goes_on_with_wrong_tokens_is_told_to_wait_and_a_right_one_still_works(token, settings):
-    from django.core.cache import cache
+    from config import request_counts
 
     rates = settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"] | {"invalid-tokens": "3/min"}
     settings.REST_FRAMEWORK = settings.REST_FRAMEWORK | {"DEFAULT_THROTTLE_RATES": rates}
-    cache.clear()
+    request_counts.forget()
     wrong = "afo_" + "a" * 43
     assert [get("/api/v1/owned/", wrong).status_code for _ in range(3)] == [401] * 3
     refused = get("/api/v1/owned/", wrong)
@@ -196,4 +291,4 @@ def test_an_address_that_goes_on_with_wrong_tokens_is_told_to_wait_and_a_right_o
     assert get("/api/v1/owned/", token[1]).status_code == 200
     other = Client(REMOTE_ADDR="10.0.0.9").get("/api/v1/owned/", headers={"Authorization": f"Bearer {wrong}"})
     assert other.status_code == 401
-    cache.clear()
+    request_counts.forget()
