@@ -1,5 +1,6 @@
 """What every test may use; see CONTRIBUTING.md, "Tests"."""
 
+import gzip
 import os
 import re
 import sqlite3
@@ -70,6 +71,8 @@ def published_answer(handler: ClientHandler, environ: dict[str, Any]) -> HttpRes
     # Other addresses than the service's own are other APIs; a stream has no body yet.
     if settings.ROOT_URLCONF == "config.urls" and getattr(request, "urlconf", None) is None:
         body = b"" if response.streaming else response.content
+        if response.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
         content_type = response.headers.get("Content-Type", "").partition(";")[0]
         hold(request.method, request.path, response.status_code, content_type, body)
     return response

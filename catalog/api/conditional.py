@@ -6,6 +6,7 @@ A write compares under the lock of its row: of many that name the same tag at th
 import hashlib
 
 from django.http import HttpRequest
+from django.utils import timezone
 from rest_framework.request import Request
 
 from catalog.api.json_format import write_json
@@ -19,8 +20,12 @@ def tag_of(content: object) -> str:
 
 
 def tag_of_list(revision: Revision, request: Request) -> str:
-    """An entity tag of a list, known before a row is read: the catalog's revision and the question."""
-    question = f"{revision.token}\n{request.path}?{request.META.get('QUERY_STRING', '')}"
+    """An entity tag of a list, known before a row is read: the catalog's revision, the question and the day.
+
+    What is in force, sold or retired changes with the day (UTC) while no row does.
+    """
+    day = timezone.now().date()
+    question = f"{revision.token}\n{day}\n{request.path}?{request.META.get('QUERY_STRING', '')}"
     return f'"r{revision.number}-{hashlib.sha256(question.encode()).hexdigest()[:24]}"'
 
 

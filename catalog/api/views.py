@@ -5,6 +5,7 @@ from typing import Any, ClassVar, cast
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
+from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from rest_framework import status
 from rest_framework.permissions import SAFE_METHODS
@@ -16,6 +17,8 @@ from rest_framework.viewsets import GenericViewSet
 from catalog import snapshot
 from catalog.api.conditional import is_known, require_match, tag_of, tag_of_list
 from catalog.api.filters import CatalogQuery
+from catalog.api.json_format import write_json
+from catalog.api.kept_lists import KeptLists, WrittenList
 from catalog.api.pagination import paginate
 from catalog.api.permissions import StaffWrites
 from catalog.api.problems import Conflict, InvalidRequest, NotFound
@@ -23,7 +26,6 @@ from catalog.api.query import parse_query, refuse_parameters
 from catalog.api.row_faults import row_faults
 from catalog.models import CatalogRow
 from catalog.querysets import CatalogQuerySet
-from catalog.revisions import current_revision
 from catalog.services.people import delete_by_person, save_by_person
 from catalog.spelling import near_matches
 
@@ -49,16 +51,25 @@ class CatalogViewSet(GenericViewSet[Any]):
         if request.method not in SAFE_METHODS:
             refuse_parameters(request.query_params)
 
-    def list(self, request: Request) -> Response:
+    def list(self, request: Request) -> HttpResponse:
         """One page of rows."""
-        query = parse_query(self.query_model, request.query_params)
-        tag = tag_of_list(current_revision(), request)
+        catalog = snapshot.current()
+        tag = tag_of_list(catalog.revision, request)
         if is_known(request, tag):
+            parse_query(self.query_model, request.query_params)
             return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": tag})
+        # Without a token nothing was written through the catalog's own doors: never trust what is kept then.
+        kept = catalog.derived(KeptLists, KeptLists) if catalog.revision.token else KeptLists()
+        # The tag names the question; links name the host as well.
+        written = kept.of((tag, request.scheme, request.get_host()), lambda: self._written(request))
+        return written.answer(request, tag)
+
+    def _written(self, request: Request) -> WrittenList:
+        query = parse_query(self.query_model, request.query_params)
         page = paginate(query.apply(self.rows()), page=query.page, page_size=query.page_size)
         serializer_class = self.list_serializer_class or self.get_serializer_class()
         body = page.body(list(serializer_class(page.rows, many=True, context=self.get_serializer_context()).data))
-        return Response(body, headers={"ETag": tag, "Link": page.link_header(request)})
+        return WrittenList(content=write_json(body), link=page.link_header(request))
 
     def retrieve(self, request: Request, slug: str) -> Response:
         """One row, by its slug or a name that can mean no other; then `Content-Location` has the address by slug."""
