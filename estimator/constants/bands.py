@@ -23,6 +23,7 @@ class BandRules:
 
     `distance_of_…`: what a part without evidence, a kernel that is not its own and a judged expert kernel count; the
     slow end of a band is `fallback_slower` times as far where another kernel may run than the one expected.
+    `rank_correlation` is that of the errors of TTFT and TPOT of one load.
     """
 
     few_rows: float
@@ -33,6 +34,7 @@ class BandRules:
     distance_of_expert_kernel: float
     extrapolated_from: float
     fallback_slower: float
+    rank_correlation: float
     judged: frozenset[str] = frozenset()
 
 

@@ -97,8 +97,13 @@ def coverage(predictions: Sequence[Prediction]) -> tuple[Coverage, ...]:
     return tuple(found)
 
 
+def ends_without_source(prediction: Prediction) -> tuple[float, float]:
+    """Ends of a row's band, as multiples of its middle, as it would be had its source never measured anything."""
+    named = band_class(prediction)
+    return prediction.band if named is None else _ends(prediction, *named)
+
+
 def _ends(prediction: Prediction, metric: str, name: str) -> tuple[float, float]:
-    """Ends of a row's band as it would be had its source never measured anything."""
     if (metric, name) == ("ttft", "saturated"):
         return prediction.band
     kernels = kernel_distance(prediction.doubts)

@@ -16,6 +16,7 @@ from estimator.validation.coverage import Coverage, coverage
 from estimator.validation.fitted import REFERENCE_FITTED, Fitted, fitted_constants
 from estimator.validation.leave_out import LeftOut, stand_in
 from estimator.validation.memory_rows import FailedStart, MemorySummary, failed_starts, score_memory, summarise
+from estimator.validation.odds_rows import odds_table
 from estimator.validation.open_rows import OpenSummary, predict_open, read_open_runs, summarise_open
 from estimator.validation.predictions import Prediction, Skipped, precision_class, predict
 from estimator.validation.rows import Measurement, Source, read_measurements, read_sources, used
@@ -60,6 +61,7 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
     rows = read_measurements() if measurements is None else tuple(measurements)
     predictions, skipped = predict(used(rows))
     core = [p for p in predictions if p.row.core]
+    without_source = stand_in(predictions, lambda row: row.without_source)
     return AccuracyTable(
         shipped_rows=len(rows),
         used_rows=len(used(rows)),
@@ -69,13 +71,13 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         beats_ceiling=sum(p.beats_ceiling for p in predictions),
         fitted=fitted_constants(),
         fitted_before=REFERENCE_FITTED,
-        coverage=coverage(stand_in(predictions, lambda row: row.without_source)),
+        coverage=coverage(without_source),
         memory=summarise(score_memory(shipped.architecture, shipped.profile)),
         failed_starts=failed_starts(shipped.architecture, shipped.profile),
         started=summary_by_version(),
         started_apart=tuple(figure for figure in compared() if figure.is_apart),
         sections=tuple(_sections(core, predictions)),
-        components=(*components(), choice_table(predictions)),
+        components=(*components(), choice_table(predictions), odds_table(without_source)),
         open_runs=summarise_open(predict_open(read_open_runs())),
         sources=_sources_of(rows),
     )

@@ -133,6 +133,7 @@ def _compared(body: dict[str, Any], facts: Any) -> bool:
         same(answer["ceiling"]["goodput_requests_per_s"], row["goodput_requests_per_s_ceiling"], "goodput ceiling")
         met = (answer["meets_slo"] or {}).get("all")
         assert {None: -1, True: 1, False: 0}[met] == row["meets_slo"]
+        same((answer["odds"] or {}).get("all"), row["chance_within_slo"], "chance")
     _memory(body, row, facts)
     _money(body, row, facts)
     return True

@@ -94,6 +94,8 @@ def test_every_row_equals_the_answer_to_its_request(api, ana, sweep):
                 assert row[f"{name}_{side}"] == (told and pytest.approx(told, rel=1e-12)), (name, body)
         met = {1: True, 0: False, -1: None}[row["meets_slo"]]
         assert met == answer["meets_slo"]["all"], (body, answer["meets_slo"])
+        chance = answer["odds"]["all"]
+        assert row["chance_within_slo"] == (chance and pytest.approx(chance, rel=1e-9)), body
         verdicts.add(met)
         if answer["open_load"]:
             for name in ("utilization", "max_stable_requests_per_s"):

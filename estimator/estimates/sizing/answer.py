@@ -109,6 +109,11 @@ class SizingRequest(RequestBody):
     )
     launch: Launch = Field(default="tuned", description="tuned or default, as estimates of a plan take it.")
     slo: Targets | None = Field(default=None, description="Targets of a request; none when left out.")
+    confidence: Annotated[float, Field(ge=0.5, le=0.99)] | None = Field(
+        default=None,
+        description="Chance with which every option meets all targets at once under its load, 0.5 to 0.99, in place of "
+        "slo.band_side, which holds each target alone.",
+    )
     objective: Literal["min_gpus", "min_cost", "max_goodput_per_gpu"] = Field(
         default="min_gpus", description="What the first option has: fewest GPUs, lowest bill, or most per GPU."
     )
@@ -131,7 +136,7 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
     prices = _prices(body, asked)
     base = _base(body)
     candidates = resolve_candidates(base, asked.facts, _wanted(body), prices)
-    sized = size(candidates.found, demand, slo, body.gpus_per_node)
+    sized = size(candidates.found, demand, slo, body.gpus_per_node, body.confidence)
     order = ranked(sized, Objective(body.objective))
     order = [o for o in order if budget.allows(o)] + [o for o in order if not budget.allows(o)]
     feasible = bool(order) and budget.allows(order[0])
@@ -277,11 +282,17 @@ def _around(body: SizingRequest, base: PlanRequest) -> Neighbourhood:
         precisions=tuple(dict.fromkeys(choice.precisions or (None,))),
         tp=tuple(sorted(set(choice.tp))),
         gpus_per_node=body.gpus_per_node,
+        confidence=body.confidence,
     )
 
 
 def _unused(body: SizingRequest) -> Iterator[Unused]:
-    """Which first token was asked for where no target is held against it."""
+    """Which first token, or which side of the band, was asked for where no target is held against it."""
+    asked = body.slo is not None and any(getattr(body.slo, name) is not None for name in TARGETS)
+    if body.confidence is not None and not asked:
+        yield "confidence", _("a target of slo is needed with it")
+    elif body.confidence is not None:
+        yield "slo.band_side", _("confidence is asked for in its place")
     why = None
     if body.demand.requests_per_s_peak is not None:
         why = _("of arrivals the client's first tokens at slo.percentile are held against the targets")
@@ -311,6 +322,9 @@ def _about(
         warnings.append(no_percentile_text())
     if body.demand.requests_per_s_peak is not None and not any(getattr(slo, name) is not None for name in TARGETS):
         assumptions.append(_("Without targets 95 % of the highest stable rate is taken, however bursty the arrivals."))
+    if body.confidence is not None and slo.model_dump(include=set(TARGETS), exclude_none=True):
+        chance = _("A replica under its capacity meets all targets at once with a chance of %(chance)g and more.")
+        assumptions.append(chance % {"chance": body.confidence})
     if body.demand.headroom == 0:
         assumptions.append(_("No headroom: give one for growth and failures."))
     return Resolved(

@@ -47,8 +47,14 @@ class Option:
     reason: str | None
 
 
-def size(candidates: Sequence[Candidate], demand: Demand, slo: Targets, gpus_per_node: int) -> list[Option]:
-    """Size candidates of one workload, all in one search.
+def size(
+    candidates: Sequence[Candidate],
+    demand: Demand,
+    slo: Targets,
+    gpus_per_node: int,
+    confidence: float | None = None,
+) -> list[Option]:
+    """Size candidates of one workload, all in one search; with `confidence` by the chance of meeting every target.
 
     A plan the engine cannot evaluate is an option that serves nothing, with its reason.
     """
@@ -66,7 +72,7 @@ def size(candidates: Sequence[Candidate], demand: Demand, slo: Targets, gpus_per
             keys[place] = prepared
     if keys:
         workload = workload_of(candidates[0].plan)
-        found = replica_capacities(list(keys.values()), workload, demand.load, slo)
+        found = replica_capacities(list(keys.values()), workload, demand.load, slo, confidence)
         for (place, prepared), replica in zip(keys.items(), found, strict=True):
             options[place] = _option(candidates[place], str(prepared.basis), replica, demand, gpus_per_node)
     return [options[place] for place in range(len(candidates))]

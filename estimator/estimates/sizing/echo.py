@@ -66,6 +66,7 @@ class SizingInputs(ResponsePart):
     demand: Demand
     candidates: CandidatesEcho
     slo: Targets | None = Field(description="Targets; null where none were given.")
+    confidence: float | None = Field(description="Chance of meeting all targets asked for; null: band_side holds.")
     objective: str = Field(description="What the options are ranked by.")
     gpus_per_node: int = Field(description="GPUs of one machine, count.")
     budget: SizingBudgetEcho | None = Field(description="Limits; null where none were given.")
@@ -90,6 +91,7 @@ class SizingInputs(ResponsePart):
             demand=body.demand,
             candidates=CandidatesEcho.of(body.candidates, plan),
             slo=targets_echo(body.slo, _mode(body)),
+            confidence=body.confidence,
             objective=body.objective,
             gpus_per_node=body.gpus_per_node,
             budget=None if body.budget is None else SizingBudgetEcho.model_validate(body.budget),

@@ -95,7 +95,9 @@ def nearest_targets(options: list[Option], slo: Targets) -> Nearest | None:
 
 
 def _missed(option: Option, slo: Targets) -> dict[str, float]:
-    """Best times of an option that are above their target, by target."""
+    """Best times of an option that are above their target; with a chance asked for, the targets that it would meet."""
+    if option.replica is not None and option.replica.needed_s is not None:
+        return option.replica.needed_s
     best = option.replica.best_s if option.replica is not None else {}
     pairs = ((name, best.get(name), getattr(slo, name)) for name in TARGETS)
     return {name: value for name, value, target in pairs if value is not None and target and value > target}
@@ -110,6 +112,7 @@ class Neighbourhood:
     precisions: tuple[str | None, ...]
     tp: tuple[int, ...]
     gpus_per_node: int
+    confidence: float | None = None
 
 
 def nearest_memory(asked: Neighbourhood, demand: Demand, slo: Targets, facts: Facts) -> Nearest | None:
@@ -122,7 +125,8 @@ def nearest_memory(asked: Neighbourhood, demand: Demand, slo: Targets, facts: Fa
         held = _held(asked.base, facts, gpus, precisions, degrees)
         if held:
             nodes = max(asked.gpus_per_node, held[0].tp)
-            serving = (option.candidate for option in size(held, demand, slo, nodes) if option.served is not None)
+            sized = size(held, demand, slo, nodes, asked.confidence)
+            serving = (option.candidate for option in sized if option.served is not None)
             what = "memory" if held[0].tp <= asked.gpus_per_node else "node"
             return Nearest(candidate=next(serving, held[0]), what=what, missed_s={})
     return None

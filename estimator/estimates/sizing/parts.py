@@ -49,6 +49,10 @@ class SizingOption(_OfCandidate):
         )
     )
     capacity: SizingCapacity
+    chance_within_slo: float | None = Field(
+        description="Chance that a replica under its capacity meets every target at once, 0 to 1; null without targets "
+        "or where it is not known."
+    )
     goodput_requests_per_s_per_gpu: float = Field(description="Requests per second within targets, per GPU.")
     within_budget: bool = Field(description="Whether it stays within the budget.")
     currency: str | None = Field(description="ISO 4217 code of the costs; null without a price.")
@@ -121,6 +125,7 @@ def option_part(option: Option, budget: Budget) -> SizingOption:
                 "full_length_sequences": replica.full_length_sequences,
                 "total": served.total_capacity,
             },
+            "chance_within_slo": None if option.basis == "assumption" else replica.chance,
             "goodput_requests_per_s_per_gpu": served.goodput_per_gpu,
             "within_budget": budget.allows(option),
             "currency": price.currency if price else None,

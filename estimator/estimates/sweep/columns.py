@@ -185,7 +185,7 @@ _COST = [
     Column(name="cost_per_mtok_output_mid", kind=_MONEY, unit="per million tokens", help=_("At the middle.")),
     Column(name="cost_per_mtok_output_high", kind=_MONEY, unit="per million tokens", help=_("At the slow end.")),
 ]
-GOODPUT = "goodput_requests_per_s"
+GOODPUT, CHANCE = "goodput_requests_per_s", "chance_within_slo"
 _SLO = [
     *(
         Column(
@@ -195,6 +195,12 @@ _SLO = [
             help=_("Requests per second within every target; null without targets."),
         )
         for side in (*SIDES, "ceiling")
+    ),
+    Column(
+        name=CHANCE,
+        kind=_NUM,
+        unit="",
+        help=_("Chance that every target is met at once, 0 to 1; null without targets or where it is not known."),
     ),
     Column(
         name="meets_slo",

@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from catalog.engine_versions import RELEASE
+from estimator.engine.specs import WorkloadMode
 from estimator.estimates.sweep import evaluation as sweep_evaluation
 from estimator.estimates.sweep.axes import Axes, resolve_axes
-from estimator.estimates.sweep.columns import Rows, TextValues
+from estimator.estimates.sweep.columns import CHANCE, Rows, TextValues
 from estimator.estimates.sweep.costs import cost_columns, electricity_columns
 from estimator.estimates.sweep.entries import Entry, slug_of
 from estimator.estimates.sweep.loads import (
@@ -26,6 +27,7 @@ from estimator.estimates.sweep.loads import (
 )
 from estimator.estimates.sweep.slo import goodput_columns, meets_slo
 from estimator.estimates.throughput.goodput import tpot_binds
+from estimator.estimates.throughput.odds import chance_column
 from estimator.question.fields import Kind
 from estimator.question.sweep import UP_TO_FIT, stored_targets
 from estimator.question.sweep import Sweep as Asked
@@ -89,6 +91,13 @@ class Sweep:
         binds = np.array([tpot_binds(workload) for workload in self.axes.workloads])[codes[5]]
         columns |= goodput_columns(columns, self._slo, binds)
         columns["meets_slo"] = meets_slo(columns, self._slo, binds)
+        columns[CHANCE] = chance_column(
+            columns,
+            self._slo,
+            opened=~np.isnan(_floats(columns["offered_requests_per_s"])),
+            static=np.array([w.mode is WorkloadMode.STATIC_BATCH for w in self.axes.workloads])[codes[5]],
+            binds=binds,
+        )
         return columns
 
     def point_of(self, row: Mapping[str, Any]) -> int | None:

@@ -17,6 +17,7 @@ from estimator.estimates.throughput.compute import Throughput, estimate_throughp
 from estimator.estimates.throughput.explain import steps_of
 from estimator.estimates.throughput.figures import SpeedFigures, Triple
 from estimator.estimates.throughput.idle import idle_settings_of_speed
+from estimator.estimates.throughput.odds import TargetOdds, unknown_text
 from estimator.estimates.throughput.parts import (
     CeilingPart,
     ConcurrencyPart,
@@ -24,6 +25,7 @@ from estimator.estimates.throughput.parts import (
     ExpectedPart,
     FirstTokenPart,
     MeetsSloPart,
+    OddsPart,
     OpenLoadPart,
     PrefillPart,
     RooflinePart,
@@ -80,6 +82,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         open_load=_open_load(result),
         first_token=_first_token(result),
         meets_slo=_meets(result),
+        odds=None if result.targets is None else odds_part(result, result.targets.odds),
         speculative=_speculative(result),
         rows=result.rows,
         launch_hint=_launch_hint(result),
@@ -241,6 +244,17 @@ def _meets(result: Throughput) -> MeetsSloPart | None:
         return None
     return MeetsSloPart(
         **targets.met, all=targets.all_met, percentile=targets.percentile, band_side=targets.band_side.value
+    )
+
+
+def odds_part(result: Throughput, found: TargetOdds) -> OddsPart:
+    """Chances of meeting the targets in the answer's form."""
+    return OddsPart(
+        ttft_s=found.ttft_s,
+        tpot_s=found.tpot_s,
+        e2e_s=found.e2e_s,
+        all=found.together,
+        reason=unknown_text(found, _reason_text(result), ideal=result.prepared.ideal is not None),
     )
 
 

@@ -15,8 +15,9 @@ from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.figures import figures_at
+from estimator.estimates.throughput.odds import HARDLY, LIKELY, SAFE, chances, targets_of
 from estimator.estimates.throughput.setting import rows_of, sweep_of
-from estimator.estimates.throughput.targets import Floats, binding_targets, targets_met, times_of
+from estimator.estimates.throughput.targets import Floats, binding_targets, rate_with_chance, targets_met, times_of
 from estimator.question.workload import ResolvedWorkload, Targets
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -25,6 +26,8 @@ GRID = 96
 _LIGHTEST_PER_S = 1e-6
 # A queue at its limit never empties.
 _STABLE_SHARE = 0.95
+# Targets are looked for up to so many times those asked for, and halved so often between.
+_MOST_TIMES, _HALVINGS = 1e6, 40
 _CONSTRAINTS = {"ttft_s": Constraint.TTFT, "tpot_s": Constraint.TPOT, "e2e_s": Constraint.E2E}
 
 
@@ -41,7 +44,9 @@ class ReplicaCapacity:
     """What one replica carries. Without `capacity` no load does, and `reason` says why.
 
     `best_s` are the times of the lightest load by target, None where they are not said; `max_sequences` what memory
-    lets it run at once, `full_length_sequences` what the cache holds with whole answers.
+    lets it run at once, `full_length_sequences` what the cache holds with whole answers. `chance` is that of meeting
+    every target under the capacity, None without targets or where it is not known. `needed_s` are the targets, all of
+    them longer by one factor, that the lightest load would meet with the chance asked for.
     """
 
     capacity: Capacity | None
@@ -49,10 +54,16 @@ class ReplicaCapacity:
     best_s: dict[str, float | None]
     max_sequences: int | None = None
     full_length_sequences: int | None = None
+    chance: float | None = None
+    needed_s: dict[str, float] | None = None
 
 
 def replica_capacities(
-    keys: Sequence[PreparedKey], workload: ResolvedWorkload, load: Load, slo: Targets
+    keys: Sequence[PreparedKey],
+    workload: ResolvedWorkload,
+    load: Load,
+    slo: Targets,
+    confidence: float | None = None,
 ) -> list[ReplicaCapacity]:
     """The largest load of a replica of each key, all of them searched in the same rows.
 
@@ -61,11 +72,12 @@ def replica_capacities(
         workload: Lengths of a request.
         load: How requests come.
         slo: Targets; one that cannot bind is left out.
+        confidence: Chance with which all targets are met at once; None holds each at the side of the band it asks for.
     """
     if not keys:
         return []
     slo = binding_targets(slo, workload)
-    search = _Search(sweep=sweep_of(keys), workload=workload, slo=slo)
+    search = _Search(sweep=sweep_of(keys), workload=workload, slo=slo, confidence=confidence)
     every = np.arange(len(keys))
     places = search.sweep.places(rows_of(workload, np.ones(len(keys)), mode=WorkloadMode.CLOSED_LOOP, key=every))
     rooms, held = (_whole(places[name]) for name in ("max_sequences", "full_length_sequences"))
@@ -82,7 +94,7 @@ def replica_capacities(
             continue
         capacity, best_s = closed.capacity, closed.best_s
         if load.arrivals_cv is not None:
-            alone = _Search(sweep=sweep_of([key]), workload=workload, slo=slo)
+            alone = replace(search, sweep=sweep_of([key]))
             capacity = alone.open(capacity, load.arrivals_cv) if capacity is not None else None
             best_s = alone.nobody_waits(load.arrivals_cv)
         carried.append(
@@ -94,15 +106,15 @@ def replica_capacities(
                 full_length_sequences=whole,
             )
         )
-    return carried
+    return [search.with_needed(one, key) for key, one in enumerate(search.with_chances(carried, load.arrivals_cv))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadWithin:
-    """The most requests in flight within the targets at each end of the speed's band; 0 where one misses them.
+    """The most requests in flight that keep every target with a chance; 0 where one alone has less.
 
-    `low` holds them at the slow end of the band, `mid` in its middle, `high` at the fast end. `binding` is what
-    ends the middle: a target, the memory, or the sequences that the engine runs at once.
+    `low` keeps them safely (9 in 10), `mid` likely (even), `high` hardly (1 in 10). `binding` is what ends the middle:
+    a target, the memory, or the sequences that the engine runs at once.
     """
 
     low: int
@@ -111,7 +123,7 @@ class LoadWithin:
     binding: Constraint | None
 
 
-_TIME_SIDE = {"low": "high", "mid": "mid", "high": "low"}
+_CHANCES = {"low": SAFE, "mid": LIKELY, "high": HARDLY}
 
 
 def load_within(
@@ -131,10 +143,9 @@ def load_within(
     if most < 1:
         return LoadWithin(low=0, mid=0, high=0, binding=Constraint.MEMORY)
     end = Constraint.MAX_NUM_SEQS if engine_sequences < held else Constraint.MEMORY
-    times = len(_TIME_SIDE)
-    sides = tuple(_TIME_SIDE.values())
-    closed = search.closed([0] * times, [most] * times, [end] * times, None, sides=sides)
-    found = {name: one.capacity for name, one in zip(_TIME_SIDE, closed, strict=True)}
+    times = len(_CHANCES)
+    closed = search.closed([0] * times, [most] * times, [end] * times, None, chances=tuple(_CHANCES.values()))
+    found = {name: one.capacity for name, one in zip(_CHANCES, closed, strict=True)}
     loads = {name: 0 if capacity is None else capacity.concurrency for name, capacity in found.items()}
     middle = found["mid"]
     return LoadWithin(**loads, binding=None if middle is None else middle.binding)
@@ -171,6 +182,7 @@ class _Search:
     sweep: Sweep
     workload: ResolvedWorkload
     slo: Targets
+    confidence: float | None = None
 
     @property
     def side(self) -> str:
@@ -189,13 +201,14 @@ class _Search:
         ends: Sequence[Constraint],
         think_time_s: float | None,
         *,
-        sides: Sequence[str] = (),
+        chances: Sequence[float | None] = (),
     ) -> list[_Closed]:
         """Largest concurrency of each key within room and targets, on a grid refined once around the miss.
 
-        `sides` of the times, one for each key, are the one that the targets ask for when not given.
+        `chances` with which every target is met, one for each key; where none is given, the side of the band that the
+        targets ask for is held against each of them.
         """
-        sides = sides or (self.side,) * len(rooms)
+        chances = chances or (self.confidence,) * len(rooms)
         numbers = np.asarray(keys)
         spans = np.array([(1.0, float(room)) for room in rooms])
         found: list[_Closed] = []
@@ -203,7 +216,7 @@ class _Search:
         again = []
         for place, loads in enumerate(grid):
             rows = slice(place * GRID, (place + 1) * GRID)
-            largest = self._largest(loads, columns, rows, sides[place], think_time_s, ends[place])
+            largest = self._largest(loads, columns, rows, chances[place], think_time_s, ends[place])
             reason = Reason(int(columns["reason"][rows.start]))
             found.append(_Closed(capacity=largest, reason=reason, best_s=self.times_at(columns, rows.start)))
             if largest is not None and (end := _next_load(loads, largest, ends[place])) is not None:
@@ -213,7 +226,7 @@ class _Search:
             grid, columns = self._grid(numbers[again], spans[again])
             for row, place in enumerate(again):
                 rows = slice(row * GRID, (row + 1) * GRID)
-                largest = self._largest(grid[row], columns, rows, sides[place], think_time_s, ends[place])
+                largest = self._largest(grid[row], columns, rows, chances[place], think_time_s, ends[place])
                 found[place] = replace(found[place], capacity=largest or found[place].capacity)
         return found
 
@@ -227,15 +240,39 @@ class _Search:
         return loads, self.sweep.evaluate(each)
 
     def _largest(
-        self, loads: Floats, columns: Columns, rows: slice, side: str, think_time_s: float | None, end: Constraint
+        self,
+        loads: Floats,
+        columns: Columns,
+        rows: slice,
+        chance: float | None,
+        think_time_s: float | None,
+        end: Constraint,
     ) -> Capacity | None:
-        times = {
-            _CONSTRAINTS[name]: (columns[f"{name}_{side}"][rows], float(target))
-            for name in TARGETS
-            if (target := getattr(self.slo, name)) is not None
-        }
-        rates = columns[f"requests_per_s_{RATE_SIDE[side]}"][rows]
-        return largest_load(loads, rates, times, columns[f"e2e_s_{side}"][rows], think_time_s, end)
+        """The largest load of one key; what it carries is of the slow end where more than even odds are asked for."""
+        part = {name: column[rows] for name, column in columns.items()}
+        if chance is None:
+            side = self.side
+            times = {
+                _CONSTRAINTS[name]: (part[f"{name}_{side}"], target) for name, target in targets_of(self.slo).items()
+            }
+        else:
+            side = "mid" if chance == LIKELY else "high" if chance > LIKELY else "low"
+            times = self._by_chance(part, chance)
+        rates = part[f"requests_per_s_{RATE_SIDE[side]}"]
+        return largest_load(loads, rates, times, part[f"e2e_s_{side}"], think_time_s, end)
+
+    def _by_chance(self, part: Columns, chance: float) -> dict[Constraint, tuple[Floats, float]]:
+        """Chances as times: a load is within while all targets are met with the chance asked for.
+
+        The target that is met least likely is the one that ends it.
+        """
+        asked = targets_of(self.slo)
+        if not asked:
+            return {}
+        every, alone = chances(part, self.workload, self.slo)
+        least = np.nanmin(np.stack([np.nan_to_num(value, nan=2.0) for value in alone.values()]), axis=0)
+        missed, most = 1.0 - every, 1.0 - chance + 1e-12
+        return {_CONSTRAINTS[name]: (np.where(alone[name] <= least, missed, 0.0 * missed), most) for name in asked}
 
     def open(self, closed: Capacity, arrivals_cv: float) -> Capacity | None:
         """Highest rate of arrivals within the targets, or a stable queue without targets."""
@@ -246,11 +283,42 @@ class _Search:
             return closed
         if all(getattr(self.slo, name) is None for name in TARGETS):
             return replace(closed, requests_per_s=_STABLE_SHARE * stable, binding=Constraint.RATE)
-        result = targets_met(self.sweep, workload, self.slo, figures_at(columns, 0, 1.0))
-        best = result.max_rate.low if self.slo.band_side is BandSide.CONSERVATIVE else result.max_rate.mid
+        if self.confidence is not None:
+            best = rate_with_chance(self.sweep, workload, self.slo, self.confidence)
+        else:
+            result = targets_met(self.sweep, workload, self.slo, figures_at(columns, 0, 1.0))
+            best = result.max_rate.low if self.slo.band_side is BandSide.CONSERVATIVE else result.max_rate.mid
         if not best:
             return None
         return replace(closed, requests_per_s=best, binding=self._missed_first(workload, stable))
+
+    def with_chances(self, carried: list[ReplicaCapacity], arrivals_cv: float | None) -> list[ReplicaCapacity]:
+        """The same with the chance that each replica meets every target under what it carries."""
+        at = [place for place, one in enumerate(carried) if one.capacity is not None]
+        if not at or not targets_of(self.slo):
+            return carried
+        loads = [one.capacity for one in carried if one.capacity is not None]
+        keys, flights = np.array(at), np.array([float(load.concurrency) for load in loads])
+        workload, rates = self.workload, None
+        if arrivals_cv is not None:
+            workload, rates = self._arriving(arrivals_cv), np.array([load.requests_per_s for load in loads])
+        columns = self.sweep.evaluate(rows_of(workload, flights, mode=workload.mode, rate=rates, key=keys))
+        said, _ = chances(columns, workload, self.slo)
+        known = {place: float(chance) for place, chance in zip(at, said, strict=True) if np.isfinite(chance)}
+        return [replace(one, chance=known.get(place)) for place, one in enumerate(carried)]
+
+    def with_needed(self, one: ReplicaCapacity, key: int) -> ReplicaCapacity:
+        """The same with the targets that its lightest load would meet, where it misses the chance asked for."""
+        if self.confidence is None or one.reason != "targets_not_met":
+            return one
+        columns = self.sweep.evaluate(rows_of(self.workload, np.ones(1), key=np.array([key])))
+        asked, low, high = targets_of(self.slo), 1.0, _MOST_TIMES
+        for _ in range(_HALVINGS):
+            times = (low * high) ** 0.5
+            longer = self.slo.model_copy(update={name: target * times for name, target in asked.items()})
+            met = chances(columns, self.workload, longer)[0][0] >= self.confidence
+            low, high = (low, times) if met else (times, high)
+        return replace(one, needed_s={name: target * high for name, target in asked.items()})
 
     def times_at(self, columns: Columns, row: int) -> dict[str, float | None]:
         """Times by target of a row of a closed loop."""

@@ -66,7 +66,8 @@ class _Expected(ResponsePart):
         description="Requests/s that meet every target at this load; null without targets."
     )
     max_requests_per_s_within_slo: Band | None = Field(
-        description="Highest requests/s within the targets, over concurrencies or rates; null without targets."
+        description="Highest requests/s within the targets, over concurrencies at each end of the band; of arrivals "
+        "safely (chance of 0.9), likely (0.5) and hardly; null without targets."
     )
     basis: Basis = Field(description=BASIS_HELP)
     reason: ReasonName | None = Field(description="Why figures above are null; null where all are said.")
@@ -143,6 +144,20 @@ class MeetsSloPart(ResponsePart):
     )
     percentile: int = Field(description="Share of requests that must meet the targets, percent.")
     band_side: str = Field(description="mid, or conservative: the slow end of the band.")
+
+
+class OddsPart(ResponsePart):
+    """Chance, 0 to 1, that this load is within its targets, from the error bands: 0.9 at a slow end, even in a middle.
+
+    Errors of TTFT and TPOT go together a little, as those of measured rows do. Under arrivals the times are those at
+    the percentile, and a queue has to stay finite.
+    """
+
+    ttft_s: float | None = Field(description="That of the first token; null when not asked or not known.")
+    tpot_s: float | None = Field(description="That of the time per token; null when not asked, not known, or no bound.")
+    e2e_s: float | None = Field(description="That of the whole answer; null when not asked or not known.")
+    all: float | None = Field(description="That of every target at once; null where it is not known.")
+    reason: str | None = Field(description="Why `all` is null; null where it is said.")
 
 
 OpenLoadPart: Any = part_of(
@@ -258,6 +273,7 @@ class ThroughputAnswer(PlanAnswer):
         description="Parts and percentiles of the time to the first token; null where none is said."
     )
     meets_slo: MeetsSloPart | None = Field(description="Targets; null without slo.")
+    odds: OddsPart | None = Field(description="Chances of meeting the targets; null without slo.")
     speculative: SpeculativePart | None = Field(description="Speculative decoding; null when not asked for.")
     rows: list[RowPart] = Field(description="One row for each of batch_sizes, in their order.")
     launch_hint: list[str] = Field(

@@ -16,6 +16,7 @@ from estimator.engine.speed.figures import RATE_SIDE
 from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.figures import SpeedFigures, Triple
 from estimator.estimates.throughput.goodput import goodput, tpot_binds
+from estimator.estimates.throughput.odds import LIKELY, SAFE, TargetOdds, chances, odds_at, targets_of
 from estimator.estimates.throughput.setting import rows_of
 from estimator.question.workload import ResolvedWorkload, Targets
 
@@ -42,6 +43,7 @@ class TargetResult:
     goodput_ceiling: float | None
     max_rate: Triple
     max_rate_ceiling: float | None
+    odds: TargetOdds
 
 
 def binding_targets(slo: Targets, workload: ResolvedWorkload) -> Targets:
@@ -72,7 +74,9 @@ def targets_met(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, figures:
     at_load = sweep.evaluate(rows_of(workload, np.array([figures.concurrency])))
     met = _met(at_load, slo, side, workload)
     good = {s: _goodput(at_load, slo, s, workload) for s in (*_SIDES, "ceiling")}
-    best = {s: _highest_rate(sweep, workload, slo, s, percentile) for s in (*_SIDES, "ceiling")}
+    opened = workload.mode is WorkloadMode.OPEN_LOOP
+    sides = ("ceiling",) if opened else (*_SIDES, "ceiling")
+    best = {s: _highest_rate(sweep, workload, slo, s, percentile) for s in sides}
     return TargetResult(
         met=met,
         all_met=_all_met(met, slo, figures.reason),
@@ -80,8 +84,9 @@ def targets_met(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, figures:
         band_side=slo.band_side,
         goodput=_as_rate(good),
         goodput_ceiling=good["ceiling"],
-        max_rate=_as_rate(best),
+        max_rate=rates_within(sweep, workload, slo) if opened else _as_rate(best),
         max_rate_ceiling=best["ceiling"],
+        odds=odds_at(at_load, workload, slo),
     )
 
 
@@ -96,10 +101,39 @@ def met_at(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, side: str) ->
 
 
 def rates_within(sweep: Sweep, workload: ResolvedWorkload, slo: Targets) -> Triple:
-    """The highest rate of requests within the targets at each end of the band; `low` holds them at its slow end."""
+    """The highest rate of arrivals within every target: safely (9 in 10), likely (even), and hardly (1 in 10).
+
+    What the replica hardly serves is that of the fast end of its band, whose queue is shorter at every rate.
+    """
     slo = binding_targets(slo, workload)
     percentile = slo.percentile_in(workload.mode)
-    return _as_rate({side: _highest_rate(sweep, workload, slo, side, percentile) for side in _SIDES})
+    if not targets_of(slo):
+        return _as_rate({side: _highest_rate(sweep, workload, slo, side, percentile) for side in _SIDES})
+    fast = _highest_rate(sweep, workload, slo, "low", percentile)
+    low, mid = (rate_with_chance(sweep, workload, slo, chance) for chance in (SAFE, LIKELY))
+    return Triple(low=low, mid=mid, high=None if fast is None or mid is None else max(fast, mid))
+
+
+def rate_with_chance(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, chance: float) -> float | None:
+    """The highest stable rate of arrivals that meets every target with this chance; 0 where none does."""
+    slo = binding_targets(slo, workload)
+    ones = np.ones(1)
+    stable = float(sweep.evaluate(rows_of(workload, ones, rate=ones))["max_stable_requests_per_s"][0])
+    if not np.isfinite(stable) or stable <= 0.0:
+        return None
+    low, high, best = 0.0, stable, 0.0
+    for _pass in range(3):
+        points = np.linspace(low, high, _POINTS + 1)[1:]
+        said, _alone = chances(sweep.evaluate(rows_of(workload, np.ones(_POINTS), rate=points)), workload, slo)
+        inside = np.flatnonzero(np.nan_to_num(said) >= chance)
+        if not len(inside):
+            high = float(points[0])
+            continue
+        best = float(points[inside[-1]])
+        if inside[-1] + 1 >= len(points):
+            break
+        low, high = best, float(points[inside[-1] + 1])
+    return best
 
 
 def _met(columns: dict[str, Any], slo: Targets, side: str, workload: ResolvedWorkload) -> dict[str, bool | None]:

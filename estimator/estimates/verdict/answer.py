@@ -23,6 +23,7 @@ from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_war
 from estimator.estimates.throughput.answer import (
     band_part,
     expected_part,
+    odds_part,
     speed_word_of,
     throughput_assumptions,
     throughput_not_modelled,
@@ -36,7 +37,7 @@ from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.setting import rows_of, workload_of
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
 from estimator.estimates.verdict.changes import Change, changes, nearest
-from estimator.estimates.verdict.judge import Judged, State, judge
+from estimator.estimates.verdict.judge import Judged, State, has_targets, judge
 from estimator.estimates.verdict.parts import (
     ChangePart,
     ConcurrencyWithin,
@@ -88,6 +89,7 @@ def answer_verdict(body: VerdictRequest, asked: Asked) -> VerdictAnswer:
         verdict=_words(judged, found),
         max_concurrency_within_slo=_users(judged.users),
         max_requests_per_s_within_slo=_rates(judged),
+        odds=odds_part(speed, judged.odds) if has_targets(plan) else None,
         memory=_memory(memory),
         speed=expected_part(speed),
         binding_term=judged.figures.binding.label if judged.figures.binding is not None else None,
@@ -118,7 +120,7 @@ def _unused(body: VerdictRequest, plan: Plan) -> Iterator[Unused]:
     yield from unused_in_plan(plan)
     yield "workload.batch_sizes", _("the verdict is that of one load")
     yield "speculative", _("the speed is that without speculation")
-    yield "slo.band_side", _("the verdict tells the middle and the slow end of the band")
+    yield "slo.band_side", _("the verdict tells the chance of meeting the targets")
     for path in ("power", "gpu.tdp_w"):
         yield path, _("the bill is that of the GPU hours")
     mode = body.workload.mode if body.workload is not None else None
@@ -275,8 +277,9 @@ ENDPOINT = Endpoint(
     summary="One verdict: fit, speed, cost, and what would change it",
     description=(
         "Memory, speed and money of one plan held together, from the same functions as memory-fit, throughput and "
-        "cost: a state with its sentence, what binds, the users within the targets (low: safe, at the slow end of the "
-        "band; mid: likely), the speed curve, the bill at the price given or the catalog's default, and the same "
+        "cost: a state with its sentence, the chance of meeting the targets, what binds, the users within them (low: "
+        "safe, with a chance of 0.9; mid: likely, with 0.5), the speed curve, the bill at the price given or the "
+        "catalog's default, and the same "
         "question with one thing changed at a time. A plan that does not fit is 200 with state does_not_fit."
     ),
     request=VerdictRequest,

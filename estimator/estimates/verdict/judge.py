@@ -24,6 +24,7 @@ from estimator.estimates.cost.self_hosted_part import (
 from estimator.estimates.memory_fit.load import load_of
 from estimator.estimates.throughput.capacity import LoadWithin, load_within
 from estimator.estimates.throughput.figures import SpeedFigures, Triple, figures_at
+from estimator.estimates.throughput.odds import LIKELY, SAFE, TargetOdds, odds_at
 from estimator.estimates.throughput.replica import ReplicaSpeed
 from estimator.estimates.throughput.setting import Setting, rows_of, setting_of, workload_of
 from estimator.estimates.throughput.targets import binding_targets, met_at, rates_within
@@ -32,7 +33,7 @@ from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpu_prices import OFFERS_CURRENCY, default_price
 from estimator.resolvers.plan import Plan, Resolved
 
-SLOW_END, MIDDLE = "high", "mid"
+MIDDLE = "mid"
 _COUNTED = (WorkloadMode.CLOSED_LOOP, WorkloadMode.SINGLE_STREAM)
 
 
@@ -66,6 +67,7 @@ class Judged:
     fit: MemoryFit
     figures: SpeedFigures
     state: State
+    odds: TargetOdds
     users: LoadWithin | None
     rates: Triple | None
     bill: Bill | None
@@ -90,13 +92,15 @@ def judge(plan: Plan, price: SelfHostedPart, facts: Facts) -> Judged:
     columns = setting.sweep.evaluate(rows_of(workload, np.array([float(workload.concurrency)])))
     figures = figures_at(columns, 0, float(workload.concurrency))
     counted = workload.mode in _COUNTED
+    odds = odds_at(columns, workload, binding_targets(slo, workload))
     rates = rates_within(setting.sweep, workload, slo) if workload.mode is WorkloadMode.OPEN_LOOP else None
     return Judged(
         plan=plan,
         setting=setting,
         fit=fit,
         figures=figures,
-        state=_state(setting, plan, fit, figures, rates),
+        state=_state(plan, fit, figures, odds, met_at(setting.sweep, workload, slo, MIDDLE)),
+        odds=odds,
         users=load_within(
             setting.sweep, workload, slo, held=fit.max_sequences, engine_sequences=fit.engine_sequences_limit
         )
@@ -113,7 +117,8 @@ def has_targets(plan: Plan) -> bool:
     return any(getattr(slo, name) is not None for name in TARGETS)
 
 
-def _state(setting: Setting, plan: Plan, fit: MemoryFit, figures: SpeedFigures, rates: Triple | None) -> State:
+def _state(plan: Plan, fit: MemoryFit, figures: SpeedFigures, odds: TargetOdds, middle: bool | None) -> State:
+    """What the chance of meeting every target is called; where no band tells one, whether the figures meet them."""
     if not fit.feasible:
         return State.DOES_NOT_FIT
     if figures.reason is Reason.MISSING_FIGURE:
@@ -122,25 +127,11 @@ def _state(setting: Setting, plan: Plan, fit: MemoryFit, figures: SpeedFigures, 
         return State.TOO_SLOW
     if not has_targets(plan):
         return State.FITS
-    slow, middle = (_keeps(setting, plan, rates, side) for side in (SLOW_END, MIDDLE))
-    if middle is None:
-        return State.SPEED_UNKNOWN
-    if slow:
+    if odds.together is None:
+        return {True: State.SAFE, False: State.TOO_SLOW, None: State.SPEED_UNKNOWN}[middle]
+    if odds.together >= SAFE:
         return State.SAFE
-    return State.LIKELY if middle else State.TOO_SLOW
-
-
-def _keeps(setting: Setting, plan: Plan, rates: Triple | None, side: str) -> bool | None:
-    """Whether the load keeps the targets at one side of the band; of arrivals the rate has to be within as well.
-
-    A replica at the slow end yields less, and so its queue is longer than that of the same rate in the middle.
-    """
-    workload = workload_of(plan)
-    met = met_at(setting.sweep, workload, plan.slo or Targets(), side)
-    if not met or rates is None:
-        return met
-    most = rates.low if side == SLOW_END else rates.mid
-    return most is not None and (workload.requests_per_s or 0.0) <= most
+    return State.LIKELY if odds.together >= LIKELY else State.TOO_SLOW
 
 
 def _bill(plan: Plan, price: SelfHostedPart, facts: Facts) -> Bill | None:

@@ -10,11 +10,11 @@ from estimator.estimates.cost.answer import SelfHostedBill
 from estimator.estimates.echo import PlanAnswer
 from estimator.estimates.memory_fit.answer import MemoryLedger
 from estimator.estimates.throughput.capacity import LoadWithin
-from estimator.estimates.throughput.parts import BindingName, ExpectedPart, SpeedName
+from estimator.estimates.throughput.parts import BindingName, ExpectedPart, OddsPart, SpeedName
 
 StateName = Literal["safe", "likely", "fits", "too_slow", "speed_unknown", "does_not_fit"]
 STATE_HELP = (
-    "safe: fits, and the targets hold at the slow end of the band; likely: they hold in its middle; fits: no target "
+    "safe: fits, and all targets are met with a chance of 0.9 and more; likely: of 0.5 and more; fits: no target "
     "was asked for; too_slow: they do not hold; speed_unknown: fits, nothing measured tells the speed; does_not_fit."
 )
 
@@ -34,9 +34,9 @@ ConcurrencyWithin: Any = part_of(
     LoadWithin,
     "ConcurrencyWithin",
     "The most requests in flight that memory holds and that meet every target; without targets what memory holds.",
-    low="Safe users: the targets hold at the slow end of the band, count; 0 when not for one.",
-    mid="Likely users: the targets hold in the middle of the band, count.",
-    high="The targets hold at the fast end of the band, count.",
+    low="Safe users: all targets are met with a chance of 0.9, count; 0 when not for one.",
+    mid="Likely users: all targets are met with a chance of 0.5, count.",
+    high="Hardly: all targets are met with a chance of 0.1, count.",
     binding=shown(
         "What ends the middle: ttft, tpot, e2e, memory, max_num_seqs or missing-figure; null at 0.", kind=str | None
     ),
@@ -102,8 +102,10 @@ class VerdictAnswer(PlanAnswer):
         description="Users within the targets, safe (low) and likely (mid); null where the load is no count of them."
     )
     max_requests_per_s_within_slo: Band | None = Field(
-        description="Highest rate within the targets: slow end, middle, fast end of the band; null unless open loop."
+        description="Highest rate within the targets: safe (chance of 0.9), likely (0.5), hardly (the fast end of the "
+        "band); null unless open loop."
     )
+    odds: OddsPart | None = Field(description="Chances of meeting the targets at the asked load; null without slo.")
     memory: VerdictMemory
     speed: ExpectedPart = Field(description="Speed at the asked load, as throughput says it.")
     binding_term: BindingName | None = Field(description="Largest part of a decode step; null if none fits.")

@@ -332,3 +332,50 @@ def test_owned_gpus_are_ranked_by_what_they_cost_a_month(ask):
 def test_a_price_that_contradicts_itself_is_refused(ask, price, pointer):
     answer = ask(400, prices={"h100-sxm5-80gb": {"currency": "USD"} | price})
     assert [error["pointer"] for error in answer["errors"]] == [f"#/prices/h100-sxm5-80gb/{pointer}"]
+
+
+SURE = {
+    "model": "llama-3.3-70b-instruct",
+    "engine": "vllm-0.19",
+    "workload": {"input_tokens": 4000, "output_tokens": 500},
+    "candidates": {"gpus": ["h100-sxm5-80gb"], "precisions": ["fp8"], "tp": [2, 4]},
+}
+
+
+@pytest.mark.parametrize("demand", [{"concurrency": 100}, {"requests_per_s_peak": 10}])
+def test_a_confidence_is_the_chance_of_every_option_and_more_of_it_takes_more_gpus(ask, demand):
+    fewest = []
+    for confidence in (0.5, 0.8, 0.95):
+        answer = ask(**SURE, demand=demand, confidence=confidence)
+        assert answer["inputs"]["confidence"] == confidence
+        assert all(option["chance_within_slo"] >= confidence for option in answer["options"])
+        assert any(f"a chance of {confidence:g}" in text for text in answer["assumptions"])
+        fewest.append(answer["options"][0]["gpus"])
+    assert fewest == sorted(fewest)
+    assert fewest[0] < fewest[-1]
+
+
+def test_the_load_of_a_confidence_is_the_largest_that_has_it(ask, client):
+    option = ask(**SURE, confidence=0.9)["options"][0]
+    count = option["capacity"]["concurrency"]
+
+    def chance(concurrency):
+        body = {
+            "model": SURE["model"], "engine": SURE["engine"], "gpu": option["gpu"], "slo": BASE["slo"],
+            "precision": {"weights": "fp8"}, "parallelism": {"tp": option["tp"]},
+            "workload": SURE["workload"] | {"concurrency": concurrency},
+        }  # fmt: skip
+        answer = client.post("/api/v1/estimates/throughput/", orjson.dumps(body), content_type="application/json")
+        return answer.json()["odds"]["all"]
+
+    assert chance(count) >= 0.9 > chance(count + 1)
+    assert option["chance_within_slo"] == pytest.approx(chance(count))
+
+
+def test_targets_that_have_no_such_chance_are_answered_with_those_that_have_it(ask):
+    hard = {"ttft_s": 0.3, "tpot_s": 0.02}
+    near = ask(**SURE, slo=hard, confidence=0.99)["nearest"]
+    assert near["what"] == "slo"
+    assert near["ttft_s"] / hard["ttft_s"] == pytest.approx(near["tpot_s"] / hard["tpot_s"])
+    longer = {name: near[name] * 1.001 for name in hard}
+    assert ask(**SURE, slo=longer, confidence=0.99)["feasible"]
