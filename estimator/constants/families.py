@@ -13,7 +13,7 @@ from estimator.constants.rows import DATA_DIR, Basis, ConstantsFileError
 
 _COLUMNS = (
     "family", "vendor", "compute_capabilities", "kernels", "fallback", "latent_fallback", "card_fallback",
-    "llama_cpp", "llama_cpp_basis", "bands", "source", "date",
+    "llama_cpp", "llama_cpp_basis", "bands", "shares_host_memory", "source", "date",
 )  # fmt: skip
 
 
@@ -25,7 +25,7 @@ class Family:
     rows stand in where a family has no kernel of a format; `latent_fallback` the same for latent attention,
     `card_fallback` for the 16-bit products of cards that llama.cpp runs on.
     `llama_cpp` names the back end of llama.cpp, with the basis of its constants here. `bands` names the class of the
-    error bands of a static batch, empty for the model's own class.
+    error bands of a static batch, empty for the model's own class. `shares_host_memory`: host and GPU have one memory.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Family:
     llama_cpp: str
     llama_cpp_basis: Basis
     bands: str
+    shares_host_memory: bool
     source: str
     date: str
 
@@ -67,6 +68,7 @@ def _family(row: Mapping[str, str]) -> Family:
         llama_cpp=row["llama_cpp"],
         llama_cpp_basis=Basis(row["llama_cpp_basis"]),
         bands=row["bands"],
+        shares_host_memory=row["shares_host_memory"] == "yes",
         source=row["source"],
         date=row["date"],
     )

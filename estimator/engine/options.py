@@ -16,7 +16,8 @@ class MemoryOverrides:
     the engines' own: longest sequence of the server (tokens), prefixes kept or not; vLLM's scheduling of steps ahead,
     unlike layers at full length, no captured graphs, graphs up to a batch size or of stated ones; SGLang's shares of
     windows and states; llama.cpp's slots in one stream; the type that states are kept in (`STATE_TYPES`), and of which
-    prefixes (vLLM: none, align, all); how many first layers have their experts in host memory (llama.cpp).
+    prefixes (vLLM: none, align, all); how many first layers have their experts in host memory (llama.cpp), and
+    whether tables of n-grams lie there.
     """
 
     utilization: float | None = None
@@ -37,6 +38,7 @@ class MemoryOverrides:
     mamba_ssm_cache_dtype: str | None = None
     mamba_cache_mode: str | None = None
     n_cpu_moe: int | None = None
+    ple_offload_embedding: bool | None = None
 
 
 class BandSide(StrEnum):

@@ -138,6 +138,11 @@ class Memory(RequestBody):
         description="llama.cpp: layers, from the first, whose routed experts stay in host memory, count (--n-cpu-moe); "
         "as many as the model has are all (--cpu-moe). Their effect on speed is not modelled.",
     )
+    ple_offload_embedding: bool | None = Field(
+        default=None,
+        description="Tables of n-grams (Qwen 4) stay in host memory: SGLang's --ple-offload-embedding, cpu_offload of "
+        "vLLM's --engram-config, --override-tensor per_layer_token_embd=CPU of llama.cpp.",
+    )
 
 
 Launch = Literal["tuned", "default"]

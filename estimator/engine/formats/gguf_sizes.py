@@ -94,6 +94,8 @@ def gguf_bits(architecture: Architecture, weights: str, format_of: Callable[[Com
 
 def _lookup_bits(architecture: Architecture, mix: GgufMix, tied_head: Fraction | None) -> Fraction:
     """Bits of an element of the lookup tables: per-layer embeddings as the token table, positions in 32 bits."""
+    if architecture.lookup_columns:
+        return GGML_TENSOR_BITS[table_type(mix, architecture.lookup_columns)]
     if not architecture.model_type.startswith(_PER_LAYER_TABLES):
         return _UNQUANTISED
     return GGML_TENSOR_BITS[table_type(mix, _PER_LAYER_COLUMNS)] if tied_head is None else tied_head

@@ -79,25 +79,27 @@ def placement_of(plan: MemoryPlan) -> Placement:
         host_embedding=policy.input_embedding_on_host,
         head_is_layer=policy.head_counts_as_layer,
         host_expert_layers=(plan.overrides.n_cpu_moe or 0) if policy.experts_on_host else 0,
+        host_tables=policy.tables_on_host and bool(plan.overrides.ple_offload_embedding),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostMemory:
-    """Weights of a replica that its engine keeps in host memory, bytes: routed experts and the input embedding.
+    """Weights of a replica that its engine keeps in host memory, bytes: routed experts, input embedding, n-grams.
 
     `expert_layers`: layers whose experts lie there, count.
     """
 
     expert_bytes: int
     embedding_bytes: int
+    table_bytes: int
     expert_layers: int
 
 
 def host_memory(plan: MemoryPlan) -> HostMemory | None:
     """What the engine keeps in host memory of the whole replica; None where it keeps all on its GPUs."""
     placement = placement_of(plan)
-    if not placement.host_embedding and not placement.host_expert_layers:
+    if not (placement.host_embedding or placement.host_expert_layers or placement.host_tables):
         return None
     folded = fold(plan.architecture)
     whole = rank_weights(folded, plan.precision, Parallelism(), placement=placement)
@@ -107,6 +109,7 @@ def host_memory(plan: MemoryPlan) -> HostMemory | None:
     return HostMemory(
         expert_bytes=round(whole.host_expert_bytes * scale),
         embedding_bytes=round(whole.host_embedding_bytes * scale),
+        table_bytes=round(whole.host_table_bytes * scale),
         expert_layers=_host_expert_layers(plan, placement),
     )
 
@@ -114,6 +117,11 @@ def host_memory(plan: MemoryPlan) -> HostMemory | None:
 def holds_experts_on_host(plan: MemoryPlan) -> bool:
     """Whether a plan has routed experts in host memory."""
     return _host_expert_layers(plan, placement_of(plan)) > 0
+
+
+def holds_tables_on_host(plan: MemoryPlan) -> bool:
+    """Whether a plan has tables of n-grams in host memory."""
+    return placement_of(plan).host_tables and plan.architecture.split_lookup_parameters > 0
 
 
 def _host_expert_layers(plan: MemoryPlan, placement: Placement) -> int:

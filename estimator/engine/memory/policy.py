@@ -68,7 +68,8 @@ class MemoryPolicy:
     `cache_formats` are those the engine can store its cache in; empty means any.
 
     `input_embedding_on_host`: the input embedding stays in the host's memory, rows are looked up there.
-    `experts_on_host`: routed experts of the first layers can stay there too (--n-cpu-moe of llama.cpp).
+    `experts_on_host`: routed experts of the first layers can stay there too (--n-cpu-moe of llama.cpp),
+    `tables_on_host` tables of n-grams (--ple-offload-embedding of SGLang, --engram-config of vLLM).
     `head_counts_as_layer`: pipeline stages are equal parts of the layers and the head together.
 
     `basis` is `calibrated` where start-up logs stand behind the constants, else `assumption`.
@@ -132,6 +133,7 @@ class MemoryPolicy:
     nominal_weights: bool = False
     input_embedding_on_host: bool = False
     experts_on_host: bool = False
+    tables_on_host: bool = False
     head_counts_as_layer: bool = False
     fp8_latent_bytes: int = 0
     fp8_unrotated_latent_bytes: int = 0

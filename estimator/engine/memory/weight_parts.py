@@ -179,3 +179,19 @@ def own_weight_format(architecture: Architecture) -> str | None:
 def same_family(asked: str, stored: str) -> bool:
     """Whether a checkpoint's format is a kind of the format asked for (fp8_block is fp8)."""
     return coding_family(asked) == coding_family(stored)
+
+
+_NARROW_TABLES = ("qwen4",)
+
+
+def table_element_bytes(architecture: Architecture, precision: Precision) -> Fraction:
+    """Bytes of an element of the tables read by row: 16 bits; those of n-grams 8 where the weights are narrower.
+
+    Source: the FP8 and NVFP4 checkpoints of Qwen3.8-Flash-Next hold 47.7 GiB of n-grams (vLLM pull request 53896,
+    SGLang pull request 39928, 2026-09).
+    """
+    if precision.weights == "fp32":
+        return Fraction(4)
+    coding = weight_coding(precision.weights)
+    narrow = architecture.model_type.startswith(_NARROW_TABLES) and coding.element_bits < SIXTEEN_BITS
+    return Fraction(1) if narrow else Fraction(2)

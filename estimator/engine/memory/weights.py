@@ -15,6 +15,7 @@ from estimator.engine.memory.weight_parts import (
     part_bits,
     same_family,
     share_of,
+    table_element_bytes,
 )
 from estimator.engine.model.parameters import group_copies
 from estimator.engine.model.spec import Architecture, Component, Split
@@ -36,6 +37,7 @@ class RankWeights:
     other_bytes: float
     host_expert_bytes: float = 0.0
     host_embedding_bytes: float = 0.0
+    host_table_bytes: float = 0.0
 
     @property
     def total_bytes(self) -> float:
@@ -49,12 +51,14 @@ class Placement:
 
     `host_embedding`: the input embedding stays in host memory; a tied head is a copy of its own on the GPU.
     `head_is_layer`: stages are equal parts of the layers and the head together, so that the last holds fewer layers.
+    `host_tables`: tables of n-grams stay in host memory, rows are looked up there.
     `host_expert_layers`: the routed experts of the first layers of the model, dense ones counted, stay in host memory.
     """
 
     host_embedding: bool = False
     head_is_layer: bool = False
     host_expert_layers: int = 0
+    host_tables: bool = False
 
 
 def stage_layers(folded: FoldedArchitecture, pp: int, stage: int, *, head_is_layer: bool = False) -> tuple[int, ...]:
@@ -112,6 +116,9 @@ def rank_weights(
     if placement and placement.host_expert_layers:
         kept = slice(span.start, max(min(span.stop, placement.host_expert_layers), span.start))
         built = _without_experts(built, _expert_bytes(folded, precision, parallelism, kept))
+    if placement and placement.host_tables and stage == 0:
+        on_host = _gram_bytes(folded, precision, parallelism)
+        built = replace(built, other_bytes=built.other_bytes - on_host, host_table_bytes=on_host)
     if placement and placement.host_embedding:
         built = _without_embedding(folded, parallelism, built)
     folded.kept[key] = built
@@ -128,6 +135,19 @@ def _without_embedding(folded: FoldedArchitecture, parallelism: Parallelism, hel
 
 def _without_experts(held: RankWeights, on_host: float) -> RankWeights:
     return replace(held, layer_bytes=held.layer_bytes - on_host, host_expert_bytes=on_host)
+
+
+def _gram_bytes(folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism) -> float:
+    """Bytes of the tables of n-grams on one rank."""
+    architecture = folded.architecture
+    if not architecture.split_lookup_parameters or _totals_only(folded):
+        return 0.0
+    spread = Fraction(architecture.split_lookup_parameters, architecture.lookup_parameters)
+    if precision.weights in GGUF_MIXES:
+        whole = file_bits(folded, precision).lookup * spread / 8
+    else:
+        whole = architecture.split_lookup_parameters * table_element_bytes(architecture, precision)
+    return float(whole / parallelism.tp)
 
 
 def _expert_bytes(folded: FoldedArchitecture, precision: Precision, parallelism: Parallelism, layers: slice) -> float:
@@ -247,7 +267,11 @@ def _priced(
     head = _head_bytes(architecture, precision, sixteen) / tp if last else Fraction(0)
     other = Fraction(0)
     if first:
-        other += architecture.lookup_parameters * sixteen * _lookup_share(architecture, tp)
+        other += (
+            architecture.lookup_parameters
+            * table_element_bytes(architecture, precision)
+            * _lookup_share(architecture, tp)
+        )
         other += architecture.other_parameters * sixteen
         other += architecture.vision_audio_parameters * sixteen / tp
     if last:

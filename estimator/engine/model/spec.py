@@ -193,8 +193,9 @@ class Architecture:
     `layer_order` names the group of each layer, first layer first (empty: the groups in sequence).
     `embedding_parameters` is the token table; `lookup_parameters` are tables read by row and never multiplied
     (positions, per-layer embeddings of Gemma 3n); `split_lookup_parameters` are those of them whose rows engines spread
-    over tensor-parallel ranks (tables of n-grams). `active_parameters_override` is set only where the model was given
-    by its totals. `native_dtype` is the type of the stored weights that no quantisation covers: bf16, fp16 or fp32.
+    over tensor-parallel ranks (tables of n-grams), `lookup_columns` the width of such a row where it is known.
+    `active_parameters_override` is set only where the model was given by its totals. `native_dtype` is the type of the
+    stored weights that no quantisation covers: bf16, fp16 or fp32.
     """
 
     family: str
@@ -215,6 +216,7 @@ class Architecture:
     layer_order: tuple[int, ...] = ()
     lookup_parameters: int = 0
     split_lookup_parameters: int = 0
+    lookup_columns: int = 0
     active_parameters_override: int | None = None
     native_dtype: str = "bf16"
     quantization: Quantisation | None = None

@@ -20,6 +20,7 @@ _CAPTURED_TOKENS_OF_LATENT = 2048
 MEMORY_FEEDS = (
     "max_batched_tokens", "max_num_seqs", "utilization", "enable_prefix_caching", "swa_full_tokens_ratio",
     "mamba_full_memory_ratio", "max_model_len", "disable_hybrid_kv_cache_manager", "kv_unified", "n_cpu_moe",
+    "ple_offload_embedding",
 )  # fmt: skip
 
 

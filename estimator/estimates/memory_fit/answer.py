@@ -71,8 +71,9 @@ HostMemoryPart: Any = part_of(
     "Weights of a replica in host memory, beside those on its GPUs.",
     expert_bytes="Routed experts of the first layers (n_cpu_moe), bytes.",
     embedding_bytes="Input embedding, whose rows are looked up there, bytes.",
+    table_bytes="Tables of n-grams, whose rows are looked up there, bytes.",
     expert_layers="Layers whose routed experts lie there, count.",
-    total_bytes=shown("Both together, bytes.", kind=int),
+    total_bytes=shown("All together, bytes.", kind=int),
 )
 
 
@@ -338,7 +339,8 @@ def _host_part(estimate: MemoryEstimate) -> HostMemoryPart | None:
     held = host_memory(estimate.memory)
     if held is None:
         return None
-    return HostMemoryPart(**asdict(held), total_bytes=held.expert_bytes + held.embedding_bytes)
+    total = held.expert_bytes + held.embedding_bytes + held.table_bytes
+    return HostMemoryPart(**asdict(held), total_bytes=total)
 
 
 def _cache(estimate: MemoryEstimate) -> MemoryCache:

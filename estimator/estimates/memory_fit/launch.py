@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
-from estimator.engine.memory.plan import MemoryPlan, batched_tokens_of, sequences_limit_of, share_of_memory
+from estimator.engine.memory.plan import (
+    MemoryPlan,
+    batched_tokens_of,
+    holds_tables_on_host,
+    sequences_limit_of,
+    share_of_memory,
+)
 from estimator.resolvers.plan import Plan
 
 
@@ -44,6 +50,8 @@ def _vllm(server: Server) -> list[str]:
         flags.append("--kv-cache-dtype fp8")
     if plan.lora is not None:
         flags += ["--enable-lora", f"--max-loras {plan.lora.max_loras}", f"--max-lora-rank {plan.lora.max_rank}"]
+    if holds_tables_on_host(memory):
+        flags.append("""--engram-config '{"cpu_offload": true}'""")
     return flags
 
 
@@ -67,6 +75,8 @@ def _sglang(server: Server) -> list[str]:
         flags.append(f"--attn-dp-size {degrees.dp}")
     if server.plan.precision.kv_cache == "fp8":
         flags.append("--kv-cache-dtype fp8_e4m3")
+    if holds_tables_on_host(server.memory):
+        flags.append("--ple-offload-embedding")
     return flags
 
 
@@ -103,6 +113,8 @@ def _llama_cpp(server: Server) -> list[str]:
         flags.append("--kv-unified")
     if memory.n_cpu_moe:
         flags.append(f"--n-cpu-moe {memory.n_cpu_moe}")
+    if holds_tables_on_host(server.memory):
+        flags.append("--override-tensor per_layer_token_embd=CPU")
     return flags
 
 

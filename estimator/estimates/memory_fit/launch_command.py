@@ -26,7 +26,7 @@ _OF_THE_ESTIMATE = ("utilization", "max_num_seqs", "max_batched_tokens", "runtim
 """Settings of memory that a command says already, or that only the estimate knows."""
 _SAID_BY_FLAGS = {
     "vllm": ("enforce_eager", "enable_prefix_caching"),
-    "llama.cpp": ("kv_unified", "n_cpu_moe"),
+    "llama.cpp": ("kv_unified", "n_cpu_moe", "ple_offload_embedding"),
 }
 _VENDORS = {"vllm": ("NVIDIA", "AMD"), "sglang": ("NVIDIA", "AMD"), "tensorrt-llm": ("NVIDIA",)}
 

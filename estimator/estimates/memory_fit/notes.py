@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
-from estimator.engine.memory.plan import holds_experts_on_host
+from estimator.constants.families import FAMILIES
+from estimator.engine.memory.plan import holds_experts_on_host, holds_tables_on_host
 from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.estimates.memory_fit.compute import CacheFigures, MemoryEstimate
 
@@ -102,7 +103,10 @@ def _windows(estimate: MemoryEstimate) -> Iterator[str]:
 def memory_warnings(estimate: MemoryEstimate) -> Iterator[str]:
     """What may end a server that this estimate lets start."""
     rank = estimate.fit.rank
-    if estimate.plan.engine.kind != "serving" or estimate.memory.policy.utilization_of_free:
+    if estimate.plan.engine.kind != "serving":
+        return
+    yield from _shared_memory(estimate)
+    if estimate.memory.policy.utilization_of_free:
         return
     outside = rank.outside_activation_bytes + rank.outside_graph_bytes
     if outside > rank.unmanaged_bytes:
@@ -123,6 +127,20 @@ def memory_warnings(estimate: MemoryEstimate) -> Iterator[str]:
         yield text % {"left": rank.unmanaged_bytes - outside}
 
 
+def _shared_memory(estimate: MemoryEstimate) -> Iterator[str]:
+    """What public logs had less than is said, where host and GPU have one memory and the cache is not observed."""
+    family = FAMILIES.get(estimate.plan.gpu.spec.kernel_family or "")
+    if family is None or not family.shares_host_memory or estimate.memory.overrides.kv_cache_tokens_observed:
+        return
+    yield _(
+        "This GPU shares its memory with the host: what the host holds while the server starts (files of the weights "
+        "in its page cache, compilation) counts as taken, and the cache gets less than is said. Public logs of GB10: "
+        "12.5 GiB less of 35 (vLLM 0.29, MiniMax-M2.7), 46 less of 52 (TensorRT-LLM 1.1, gpt-oss-120b), nothing in "
+        "others. Drop the page cache before the start; state what the server prints with "
+        "memory.kv_cache_tokens_observed."
+    )
+
+
 def memory_not_modelled(estimate: MemoryEstimate) -> Iterator[str]:
     """What the ledger leaves out."""
     plan = estimate.plan
@@ -134,6 +152,8 @@ def memory_not_modelled(estimate: MemoryEstimate) -> Iterator[str]:
     groups = plan.model.architecture.layer_groups
     if plan.lora is not None and any(group.feed_forward and group.feed_forward.experts for group in groups):
         yield _("Adapters of routed experts: those of attention and dense MLPs are counted.")
+    if holds_tables_on_host(estimate.memory):
+        yield _("Reads of n-grams from host memory: their time is taken for that of the GPU's own memory.")
     if holds_experts_on_host(estimate.memory):
         yield _(
             "Speed with experts in host memory, which the host's memory and threads decide; copies of experts on the "

@@ -4,6 +4,7 @@ from django.utils.translation import gettext as _
 
 from estimator.engine.codes import Reason
 from estimator.engine.forward_pass.roofline import added, ridge_flops_per_byte
+from estimator.engine.memory.plan import holds_tables_on_host
 from estimator.engine.serving.queue_table import VARIATIONS
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.words import speed_word
@@ -338,6 +339,8 @@ def throughput_not_modelled(result: Throughput) -> list[str]:
         texts.append(_("kernel launches, exchange between GPUs, prefills of other requests, queues"))
     if result.workload.prefix_cache_hit_rate:
         texts.append(_("memory that requests with a common prefix share"))
+    if holds_tables_on_host(result.memory):
+        texts.append(_("reads of n-grams from host memory: their time is taken for that of the GPU's own memory"))
     if result.figures.reason is Reason.DOES_NOT_FIT:
         texts.append(
             _("weights in host memory (offloading): such a server is bound by that memory and the bus, not by the GPU")

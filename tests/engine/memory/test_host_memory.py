@@ -7,6 +7,7 @@ import pytest
 from estimator.engine.memory.ledger import rank_memory
 from estimator.engine.memory.plan import holds_experts_on_host, host_memory
 from estimator.engine.options import MemoryOverrides
+from estimator.engine.specs import Parallelism
 from tests.engine.memory.plans import plan
 
 # Mixtral 8x7B: 32 layers of 8 experts with three matrices of 4,096 x 14,336 each.
@@ -72,3 +73,30 @@ ALL_ON_GPU = [
 def test_dense_models_and_engines_without_the_setting_keep_all_on_the_gpu(slug, engine):
     assert not holds_experts_on_host(started(slug, 9, engine=engine))
     assert rank_memory(started(slug, 9, engine=engine)) == rank_memory(started(slug, None, engine=engine))
+
+
+# Qwen3.8-Flash-Next: 320,001,536 rows of 160.
+GRAMS = 320_001_536 * 160
+
+
+@pytest.mark.parametrize(
+    ("engine", "weights", "bits"),
+    [("vllm-0.33", "bf16", 16), ("vllm-0.33", "fp8", 8), ("sglang-0.5.23", "nvfp4", 8), ("llama.cpp", "q4_k_m", 5.5)],
+)
+def test_tables_of_n_grams_leave_the_gpus_whole(engine, weights, bits):
+    # rows of 160 are no whole blocks of 256: the quantiser takes Q5_0 for them, 5.5 bits an element
+    built = plan("qwen3.8-flash-next", 180.0, engine, None, weights=weights)
+    moved = replace(built, overrides=MemoryOverrides(ple_offload_embedding=True))
+    held = host_memory(moved)
+    assert held.table_bytes == GRAMS * bits / 8
+    freed = rank_memory(built).weights_bytes - rank_memory(moved).weights_bytes
+    assert freed == pytest.approx(held.table_bytes, abs=1)
+    two = [rank_memory(replace(one, parallelism=Parallelism(tp=2))).weights_bytes for one in (built, moved)]
+    assert two[0] - two[1] == pytest.approx(held.table_bytes / 2, abs=1)
+
+
+def test_other_models_and_engines_keep_their_tables():
+    for slug, engine in (("gemma-4-e2b", "vllm-0.33"), ("qwen3.8-flash-next", "vllm-0.19")):
+        built = plan(slug, 180.0, engine, None)
+        moved = replace(built, overrides=MemoryOverrides(ple_offload_embedding=True))
+        assert rank_memory(built).weights_bytes == rank_memory(moved).weights_bytes

@@ -141,7 +141,13 @@ def _tables(fields: Fields, architecture: Architecture) -> Architecture:
             rows += -(-total // multiple) * multiple
     width = fields.whole("ple_embed_dim", default=hidden) // max(heads, 1)
     tables = rows * width
-    return replace(architecture, lookup_parameters=tables, split_lookup_parameters=tables, other_parameters=merging)
+    return replace(
+        architecture,
+        lookup_parameters=tables,
+        split_lookup_parameters=tables,
+        lookup_columns=width,
+        other_parameters=merging,
+    )
 
 
 _ATTENTION = Grouped(
