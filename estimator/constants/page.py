@@ -23,6 +23,7 @@ _TITLES = {
     "launch.csv": "Launches of passes that no graph holds, and what a request waits for",
     "scheduling.csv": "Scheduling",
     "bands.csv": "Error bands",
+    "power.csv": "Power of a GPU, as shares of its design power",
     "speed_words.csv": "Words for speeds",
 }
 _BASES = {

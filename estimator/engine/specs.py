@@ -15,7 +15,8 @@ class Gpu:
     """One accelerator; bytes, bytes/s and dense FLOP/s by dtype (a missing dtype is not supported by the tensor cores).
 
     `memory_bytes` is the figure the chosen profile multiplies by its utilization: the vendor's decimal figure for
-    `ideal`, what CUDA shows for real engines; the resolver picks. `kernel_family` is one of `constants.families`.
+    `ideal`, what CUDA shows for real engines; the resolver picks. `kernel_family` is one of `constants.families`;
+    `tdp_w` the design power in W, None where it is not known.
     """
 
     slug: str
@@ -26,6 +27,7 @@ class Gpu:
     link: str | None = None
     link_bytes_per_s_per_direction: float | None = None
     scale_up_gpus: int = 8
+    tdp_w: float | None = None
 
     def __post_init__(self) -> None:
         if self.memory_bytes <= 0:

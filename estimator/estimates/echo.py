@@ -91,6 +91,7 @@ PlanInputs: Any = part_of(
     speculative="Speculative decoding; null when off.",
     lora=shown("Adapters; null when none.", kind=Lora | None),
     mtp_layers_loaded="Multi-token prediction layers held in memory, count.",
+    power_cap_w="Most power of each GPU, W; null for its design power.",
     power="Price of electricity; null when not counted.",
 )
 
@@ -123,6 +124,7 @@ def _setting_echo(plan: Plan) -> dict[str, Any]:
         "speculative": plan.speculative,
         "lora": Lora.model_validate(plan.lora, from_attributes=True) if plan.lora else None,
         "mtp_layers_loaded": plan.mtp_layers_loaded,
+        "power_cap_w": plan.power_cap_w,
     }
 
 

@@ -77,8 +77,17 @@ def unused_in_plan(plan: Plan) -> Iterator[Unused]:
     if plan.engine.serving is None:
         unlaunched = _("the figures of %(engine)s know no scheduler") % {"engine": plan.engine.engine}
         yield from ((path, unlaunched) for path in ("launch", "workload.traffic"))
+    if plan.power_cap_w is not None and (why := _idle_cap(plan.gpu.spec.tdp_w, plan.power_cap_w)):
+        yield "power_cap_w", why
     if asked.activations is not None and _same_products(plan):
         yield "precision.activations", _("products with these weights run in the format that they run in anyway")
+
+
+def _idle_cap(tdp_w: float | None, cap_w: float) -> str | None:
+    """Why a cap changes nothing, None where it may."""
+    if tdp_w is None:
+        return _("the design power of this GPU is not known")
+    return _("the design power of this GPU is no more") if cap_w >= tdp_w else None
 
 
 def _same_products(plan: Plan) -> bool:
@@ -101,7 +110,15 @@ def unused_by_speed() -> Iterator[Unused]:
 
 def unused_by_memory(body: PlanRequest, plan: Plan) -> Iterator[Unused]:
     """What the memory of a replica does not depend on."""
-    of_speed = ("slo", "power", "launch", "workload.batch_sizes", "workload.traffic", "precision.activations")
+    of_speed = (
+        "slo",
+        "power",
+        "power_cap_w",
+        "launch",
+        "workload.batch_sizes",
+        "workload.traffic",
+        "precision.activations",
+    )
     deciding = memory_settings(plan.engine_settings, plan.engine).values()
     settings = (f"engine_settings.{name}" for name in plan.engine_settings if name not in deciding)
     for path in (*of_speed, *settings, *_of_other_than_memory(body)):

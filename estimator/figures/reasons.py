@@ -10,5 +10,8 @@ REASONS = {
     "queue_grows": "Requests arrive faster than the replica serves them: the queue grows without end.",
     "no_queue": "Offline the queue never empties: a time to the first token is no property of it.",
     "one_step": "One decode step has neither a first token nor an end of a request.",
+    "power_cap": (
+        "The GPUs would draw more than their cap at this rate: how queues grow with slower clocks was never measured."
+    ),
     "no_second_token": "An answer of one token has no time per output token.",
 }

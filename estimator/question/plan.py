@@ -23,7 +23,15 @@ from estimator.question.formats import (
 )
 from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
-from estimator.question.workload import Lora, Power, Speculative, Targets, Workload
+from estimator.question.workload import (
+    POWER_CAP_HELP,
+    Lora,
+    Power,
+    PowerCap,
+    Speculative,
+    Targets,
+    Workload,
+)
 
 DEFAULT_ENGINE = "vllm"
 
@@ -189,3 +197,4 @@ class PlanRequest(RequestBody):
     lora: Lora | None = Field(default=None, description="Adapters; none when left out.")
     mtp_layers_loaded: MtpLayers = Field(default=0, description="Multi-token prediction layers held in memory, count.")
     power: Power | None = Field(default=None, description="Price of electricity; not counted when left out.")
+    power_cap_w: PowerCap | None = Field(default=None, description=POWER_CAP_HELP)

@@ -26,7 +26,17 @@ from estimator.question.model import ModelRef
 from estimator.question.ownership import OwnedGpus
 from estimator.question.plan import DEFAULT_ENGINE, EngineSettings, Launch, Memory, MtpLayers, Parallelism, Precision
 from estimator.question.traffic import Traffic
-from estimator.question.workload import Arrivals, Lora, Power, ResolvedWorkload, Speculative, Targets, Workload
+from estimator.question.workload import (
+    POWER_CAP_HELP,
+    Arrivals,
+    Lora,
+    Power,
+    PowerCap,
+    ResolvedWorkload,
+    Speculative,
+    Targets,
+    Workload,
+)
 
 MAX_LIST = 200
 MAX_BATCHES = 4096
@@ -195,6 +205,7 @@ class Sweep(RequestBody):
     power: Power | None = Field(
         default=None, description="Price of electricity, said beside the price of the GPUs; not counted when left out."
     )
+    power_cap_w: PowerCap | None = Field(default=None, description=POWER_CAP_HELP)
 
     @classmethod
     def stored(cls, given: Mapping[str, Any]) -> Self:

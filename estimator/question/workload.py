@@ -136,6 +136,13 @@ class Lora(RequestBody):
     max_rank: Annotated[int, Field(ge=1, le=4096), WHOLE] = Field(description="Largest rank of an adapter.")
 
 
+PowerCap = Annotated[float, Field(ge=SMALLEST, le=1e6)]
+POWER_CAP_HELP = (
+    "Most power that each GPU may draw, W; its design power when not given. Where a GPU would draw more, every time is "
+    "longer, and an open loop has no times."
+)
+
+
 class Power(RequestBody):
     """Price of electricity."""
 

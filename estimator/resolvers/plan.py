@@ -96,6 +96,7 @@ class Plan(Resolved):
     draft_model: ResolvedModel | None = None
     lora: Lora | None = None
     mtp_layers_loaded: int = 0
+    power_cap_w: float | None = None
     power: Power | None = None
     catalog_revision: int = 0
     # What was made of the setting alone (all but workload, targets and power); shared by the plans of one setting,

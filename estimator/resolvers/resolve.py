@@ -99,7 +99,7 @@ def _key_of(asked: PlanRequest) -> Hashable | None:
     return (
         "setting", asked.model, asked.gpu, asked.engine, _parallel_parts(asked.parallelism),
         _precision_parts(asked.precision), _memory_parts(asked.memory), asked.speculative, asked.lora,
-        asked.mtp_layers_loaded, asked.launch, _settings_parts(asked.engine_settings),
+        asked.mtp_layers_loaded, asked.power_cap_w, asked.launch, _settings_parts(asked.engine_settings),
     )  # fmt: skip
 
 
@@ -165,6 +165,7 @@ def _assemble(
         "draft_model": resolve_draft(speculative, facts),
         "lora": Lora(**dict(asked.lora)) if asked.lora else None,
         "mtp_layers_loaded": asked.mtp_layers_loaded,
+        "power_cap_w": asked.power_cap_w,
         "catalog_revision": facts.catalog_revision,
         "provenance": _provenance(precision, facts, model, engine, gpu),
     }

@@ -13,6 +13,7 @@ from estimator.validation.accuracy import Accuracy, by_group, metric_label
 from estimator.validation.choice import choice_table
 from estimator.validation.components import Component, components
 from estimator.validation.coverage import Coverage, coverage
+from estimator.validation.energy_rows import PowerSummary, read_power_rows, summarise_power
 from estimator.validation.fitted import REFERENCE_FITTED, Fitted, fitted_constants
 from estimator.validation.leave_out import LeftOut, stand_in
 from estimator.validation.memory_rows import FailedStart, MemorySummary, failed_starts, score_memory, summarise
@@ -53,6 +54,7 @@ class AccuracyTable:
     sections: tuple[Section, ...]
     components: tuple[Component, ...]
     open_runs: tuple[OpenSummary, ...]
+    power: tuple[PowerSummary, ...]
     sources: tuple[Source, ...]
 
 
@@ -79,6 +81,7 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         sections=tuple(_sections(core, predictions)),
         components=(*components(), choice_table(predictions), odds_table(without_source)),
         open_runs=summarise_open(predict_open(read_open_runs())),
+        power=summarise_power(read_power_rows()),
         sources=_sources_of(rows),
     )
 

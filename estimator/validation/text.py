@@ -24,6 +24,9 @@ def as_text(table: AccuracyTable) -> str:
         lines = [HEADINGS, *(cells(row) for row in section.rows)]
         parts.append(f"{section.title}\n{_aligned(lines)}")
     parts.append(f"{_OPEN}\n{_aligned([_OPEN_HEADINGS, *_open(table)])}")
+    # Rows of power are not shipped: the page that is committed does not hang on them.
+    if table.power:
+        parts.append(f"{_POWER}\n{_aligned([_POWER_HEADINGS, *_power(table)])}")
     parts.append(f"{_COVERAGE}\n{_aligned([_COVERAGE_HEADINGS, *_coverage(table)])}")
     parts.append(f"{_MEMORY}\n{_aligned([_MEMORY_HEADINGS, *_memory(table)])}")
     parts.append(f"{_FAILED}\n{_aligned([_FAILED_HEADINGS, *_failed(table)])}")
@@ -87,6 +90,22 @@ def _open(table: AccuracyTable) -> list[tuple[str, ...]]:
             f"{100 * found.bias:+.1f}",
         )
         for found in table.open_runs
+    ]
+
+
+_POWER = "Energy of a token, against measured power that is not shipped"
+_POWER_HEADINGS = ("figure and constants", "rows", "median %", "P90 %", "bias %")
+
+
+def _power(table: AccuracyTable) -> list[tuple[str, ...]]:
+    return [
+        (
+            found.group,
+            str(found.rows),
+            *(f"{100 * value:.1f}" for value in (found.median, found.p90)),
+            f"{100 * found.bias:+.1f}",
+        )
+        for found in table.power
     ]
 
 

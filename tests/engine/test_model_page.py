@@ -14,7 +14,7 @@ from estimator import engine
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "model.md"
 # Rooms of physics. Those of the rewrite of memory follow with it.
-ROOMS = ("forward_pass", "serving", "speed", "speculation", "cost", "prompt_cache")
+ROOMS = ("forward_pass", "serving", "speed", "speculation", "cost", "prompt_cache", "power")
 NUMBERS = {"Any", "float", "int", "Floats", "Figures", "Number", "Decimal"}
 UNIT = re.compile(
     r"\b(FLOPs?|FLOP/\w+|[Ss]econds?|[Bb]ytes?|[Tt]okens?|[Ss]equences?|[Rr]equests?|[Rr]eplicas?|[Pp]ositions?|[Tt]urns"

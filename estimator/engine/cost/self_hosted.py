@@ -211,22 +211,22 @@ def _cached_input(made: Yield, per_input: float | None, reasons: dict[str, str])
     return 0.0
 
 
-def electricity_per_hour(*, gpus: Any, tdp_w: Any, pue: float, price_per_kwh: float) -> Any:
-    """Electricity of owned hardware for an hour: gpus · tdp_w / 1,000 · PUE · price_per_kwh.
+def electricity_per_hour(*, gpus: Any, watts: Any, pue: float, price_per_kwh: float) -> Any:
+    """Electricity of owned hardware for an hour: gpus · watts / 1,000 · PUE · price_per_kwh.
 
-    An upper bound: boards below their TDP draw less. Left out: CPU, memory, network and cooling beyond the PUE.
+    Left out: CPU, memory, network and cooling beyond the PUE.
 
     Args:
         gpus: Number of boards.
-        tdp_w: Thermal design power of one, W.
+        watts: Mean power of one, W.
         pue: Power usage effectiveness of the site, ≥ 1.
         price_per_kwh: Price of a kWh in the currency of the answer.
 
     Unit: currency per hour. Equation: docs/model.md, eq. (53). Source: definition.
 
-    >>> round(electricity_per_hour(gpus=8, tdp_w=700, pue=1.2, price_per_kwh=0.10), 3)
+    >>> round(electricity_per_hour(gpus=8, watts=700, pue=1.2, price_per_kwh=0.10), 3)
     0.672
     """
     if pue < 1:
         raise InvalidInputError("a PUE is 1 or more", field="power.pue")
-    return gpus * tdp_w / 1000 * pue * price_per_kwh
+    return gpus * watts / 1000 * pue * price_per_kwh

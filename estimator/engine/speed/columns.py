@@ -14,12 +14,14 @@ Columns of `Sweep.evaluate` (float64 unless said otherwise, NaN where a figure i
 | `step_cache_s` | s | reading the KV cache, inside memory bandwidth |
 | `ttft_s_p50/p90/p95/p99` | s | percentiles over requests; closed and open loop |
 | `ttft_outside_s`, `ttft_waiting_s`, `ttft_forward_s` | s | mean TTFT: client and server; waits; own passes |
+| `watts_per_gpu_low/mid/high`, `joules_per_token_…`, `joules_per_request_…` | W, J | power and energy |
 | `utilization`, `max_stable_requests_per_s` | 1, 1/s | open loop only |
 | `saturated` | bool | more concurrency asked for than admitted |
 | `binding_term`, `reason` | int8 | codes of `codes.Binding` and `codes.Reason` |
 """
 
 from estimator.engine.serving.queue_table import PERCENTILES
+from estimator.figures.energy import ENERGY_COLUMNS
 from estimator.figures.speed import CEILING_COLUMNS, EXPECTED_COLUMNS
 
 GAP_COLUMNS = tuple(
@@ -45,4 +47,13 @@ OPEN_COLUMNS = (
     "max_stable_requests_per_s",
 )
 CAPACITY_COLUMNS = ("max_sequences", "full_length_sequences")
-FLOAT_COLUMNS = (*EXPECTED_COLUMNS, *CEILING_COLUMNS, *STATE_COLUMNS, *CAPACITY_COLUMNS, *OPEN_COLUMNS)
+# What a slower clock makes longer, and smaller.
+TIME_COLUMNS = (
+    *(name for name in EXPECTED_COLUMNS if "_s_" in name and "per_s" not in name),
+    *(name for name in STATE_COLUMNS if name.endswith("_s")),
+    *(name for name in OPEN_COLUMNS if name.startswith("ttft_s")),
+)
+RATE_COLUMNS = tuple(name for name in EXPECTED_COLUMNS if "per_s" in name)
+FLOAT_COLUMNS = (
+    *EXPECTED_COLUMNS, *CEILING_COLUMNS, *STATE_COLUMNS, *ENERGY_COLUMNS, *CAPACITY_COLUMNS, *OPEN_COLUMNS,
+)  # fmt: skip

@@ -268,3 +268,10 @@ def binding_columns(parts: dict[Binding, Any], saturated: Any) -> Columns:
     columns: Columns = {f"step_{name.label}_s": value for name, value in parts.items()}
     columns["binding_term"] = np.where(saturated, np.int8(Binding.KV_CACHE), code)
     return columns
+
+
+def name_limit(columns: Columns, cache_binds: Any) -> None:
+    """Where more is asked for than the engine runs at once although the cache has room, a step binds, not the cache."""
+    if np.any(columns["saturated"] & ~cache_binds):
+        parts = {part: columns[name] for part in Binding if (name := f"step_{part.label}_s") in columns}
+        columns |= binding_columns(parts, columns["saturated"] & cache_binds)

@@ -1,5 +1,6 @@
 """Figures of open load: the mean and percentiles of TTFT at a rate, with bands and ceiling."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,13 @@ import numpy as np
 from estimator.engine.codes import Binding
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, step_parts_s
 from estimator.engine.forward_pass.roofline import Floor
+from estimator.engine.power.draw import Draw, capped_slowdown
 from estimator.engine.serving.load import Load, answer_time_s
 from estimator.engine.serving.open_loop import OpenState, Pace, open_state
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.steps import micro_batch
 from estimator.engine.speed.bands import Band
+from estimator.engine.speed.energy import energy_columns, wanted_watts
 from estimator.engine.speed.figures import (
     Bounds,
     Columns,
@@ -35,6 +38,7 @@ def open_columns(
     variation: Any,
     gpus: Any,
     folded: Folded | None,
+    draw: Draw,
 ) -> Columns:
     """Columns of each row under open load; TTFT and end-to-end times are NaN where the queue grows.
 
@@ -42,12 +46,13 @@ def open_columns(
     the most throughput; no end is above the ceiling's full places.
     """
     state = open_state(pace, load, places, requests_per_s, variation)
+    full = bounds_of(floor, load, micro_batch(places, pipeline), pipeline=pipeline)
+    state = _under_cap(state, full, load, draw, places)
     grows = state.utilization >= 1.0
     served = np.minimum(np.asarray(requests_per_s, dtype=np.float64), state.max_stable_requests_per_s)
     micro = micro_batch(np.maximum(state.decoding, 1.0), pipeline)
     bounds = bounds_of(floor, load, micro, pipeline=pipeline)
     least, least_tpot, least_ttft = bounds.step, bounds.tpot_s, bounds.ttft_s
-    full = bounds_of(floor, load, micro_batch(places, pipeline), pipeline=pipeline)
     most = places / full.busy_e2e_s(places, load.output_tokens)
     alone = answer_time_s(least_ttft, least_tpot, load.output_tokens)
     columns = ceiling_columns(bounds, load, alone, most * load.output_tokens, gpus=gpus)
@@ -72,7 +77,22 @@ def open_columns(
     else:
         linear = decode_linear_s(folded, load.context_tokens)
         _, parts, columns["step_cache_s"] = step_parts_s(folded, micro, linear)
-    return columns | binding_columns(parts, grows)
+    columns |= binding_columns(parts, grows)
+    # Sequences inside a stable queue come and go like those of many servers: nobody is there exp(-mean) of the time.
+    busy = -np.expm1(-columns["effective_concurrency"])
+    watts = wanted_watts(columns, bounds, load, draw, sequences=micro * pipeline, busy=busy)
+    columns["watts_wanted"] = watts
+    return columns | energy_columns(columns, load, draw, watts, gpus=gpus)
+
+
+def _under_cap(state: OpenState, full: Bounds, load: Load, draw: Draw, places: Any) -> OpenState:
+    """The state with the rate that a capped GPU still serves: with every place taken its clock is the slowest."""
+    if not np.any(draw.limit_w < draw.most_w):
+        return state
+    stable = state.max_stable_requests_per_s
+    rates = {"requests_per_s_mid": stable, "tokens_per_s_total_mid": stable * load.output_tokens}
+    _, slower, _ = capped_slowdown(draw, wanted_watts(rates, full, load, draw, sequences=places))
+    return replace(state, max_stable_requests_per_s=stable / slower, utilization=state.utilization * slower)
 
 
 def _sides(

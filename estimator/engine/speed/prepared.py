@@ -18,6 +18,7 @@ from estimator.engine.forward_pass.traffic import RankLayout, rank_layout, witho
 from estimator.engine.memory.plan import MemoryPlan, batched_tokens_of, holds_experts_on_host
 from estimator.engine.memory.replica_cache import ReplicaCache, replica_cache
 from estimator.engine.model.spec import Architecture
+from estimator.engine.power.draw import Draw, draw_of
 from estimator.engine.serving.capacity import Limits
 from estimator.engine.serving.launch import LaunchSettings, Scheduler, launched, scheduler_of
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
@@ -41,7 +42,7 @@ class Key:
     `memory` is the plan that memory fit counts with: it says what the KV cache holds, how many sequences the engine
     runs at once and how many tokens one pass takes. None takes the engine's own policy on this GPU, for short lengths.
     `launch` is how its scheduler was started (None: nothing but defaults). `kv_settings_assumed`: the KV format or the
-    memory fraction is a default, so that a saturated TTFT is not said.
+    memory fraction is a default, so that a saturated TTFT is not said. `power_cap_w` is the most that a GPU may draw.
     """
 
     architecture: Architecture
@@ -52,6 +53,7 @@ class Key:
     memory: MemoryPlan | None = None
     launch: LaunchSettings | None = None
     kv_settings_assumed: bool = False
+    power_cap_w: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,7 @@ class PreparedKey:
     band: Band
     basis: Basis
     doubts: tuple[str, ...]
+    draw: Draw
     serving: Folded | None = None
     scheduler: Scheduler | None = None
     ideal: Floor | None = None
@@ -122,6 +125,7 @@ def _prepare_ideal(key: Key, layout: RankLayout, ceiling: Floor) -> PreparedKey:
         band=no_band(),
         basis=Basis.ASSUMPTION,
         doubts=(),
+        draw=draw_of(key.gpu, key.power_cap_w),
     )
 
 
@@ -160,6 +164,7 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
         band=llama_cpp_band(far),
         basis=_basis(far),
         doubts=tuple(doubts),
+        draw=draw_of(key.gpu, key.power_cap_w),
     )
 
 
@@ -201,6 +206,7 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
         band=serving_band(layout, found.by_group, amd=amd, fallback=any(map(is_expert, doubts))),
         basis=_basis(min(found.by_group.values())),
         doubts=(*doubts, *found.missing),
+        draw=draw_of(key.gpu, key.power_cap_w),
         unsupported=unsupported,
     )
 

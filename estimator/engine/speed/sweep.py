@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from estimator.constants.bands import BAND_RULES
-from estimator.engine.codes import MODES, Binding, Reason
+from estimator.engine.codes import MODES, Reason
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor
 from estimator.engine.memory.replica_cache import RankCache
+from estimator.engine.power.draw import Draw
 from estimator.engine.serving.capacity import Capacity, Limits, capacity, running_tokens
 from estimator.engine.serving.launch import Scheduler
 from estimator.engine.serving.load import Load, context_tokens, prefix_tokens
@@ -25,8 +26,9 @@ from estimator.engine.serving.steps import micro_batch
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
 from estimator.engine.speed.columns import CAPACITY_COLUMNS, FLOAT_COLUMNS
+from estimator.engine.speed.energy import energy_columns, slowed, wanted_watts
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
-from estimator.engine.speed.figures import Columns, binding_columns, bounds_of, closed_columns
+from estimator.engine.speed.figures import Columns, bounds_of, closed_columns, name_limit
 from estimator.engine.speed.first_token import as_asked, loop_columns
 from estimator.engine.speed.open_figures import open_columns
 from estimator.engine.speed.prepared import PreparedKey
@@ -104,6 +106,7 @@ class _Stack:
     limits: Limits
     band: Band
     settings: _Settings
+    draw: Draw
     model: Folded | Floor | LlamaCpp | None
     scheduler: Scheduler | None
 
@@ -237,6 +240,7 @@ def _stacked(keys: Sequence[PreparedKey]) -> _Stack:
         limits=stack([key.limits for key in keys]),
         band=stack([key.band for key in keys]),
         settings=stack([_settings(key) for key in keys]),
+        draw=stack([key.draw for key in keys]),
         model=stack(models) if models else None,
         scheduler=stack(schedulers) if schedulers else None,
     )
@@ -308,7 +312,7 @@ def _columns(keys: _Stack, load: Load, rows: Rows, limits: Capacity, kind: str, 
         return as_asked(_open(keys, load, rows, places, kind), rows.statistic, rows.ttft_at)
     columns = _closed(keys, load, limits, kind, mode)
     cache_binds = limits.cache_sequences < limits.engine_sequences
-    _name_limit(columns, cache_binds)
+    name_limit(columns, cache_binds)
     columns = withhold(columns, places, (settings.kv_settings_assumed > 0.0) & cache_binds, kind, load, mode)
     return as_asked(columns, rows.statistic, rows.ttft_at)
 
@@ -323,13 +327,6 @@ def _capacity(keys: _Stack, load: Load, rows: Rows) -> Capacity:
         running = np.where(np.isnan(stated), running, stated)
         full = np.where(np.isnan(stated), full, stated)
     return capacity(keys.stages, keys.limits, running_tokens=running, full_tokens=full)
-
-
-def _name_limit(columns: Columns, cache_binds: Any) -> None:
-    """Where more is asked for than the engine runs at once although the cache has room, a step binds, not the cache."""
-    if np.any(columns["saturated"] & ~cache_binds):
-        parts = {part: columns[name] for part in Binding if (name := f"step_{part.label}_s") in columns}
-        columns |= binding_columns(parts, columns["saturated"] & cache_binds)
 
 
 def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: WorkloadMode) -> Columns:
@@ -362,9 +359,11 @@ def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: Workloa
         mode=mode,
         places_doubt=np.where(in_doubt, BAND_RULES.places_doubt, 1.0),
     )
-    if expected.loop is None:
-        return columns
-    return columns | loop_columns(expected.loop, expected.queue_s, columns)
+    if expected.loop is not None:
+        columns |= loop_columns(expected.loop, expected.queue_s, columns)
+    watts = wanted_watts(columns, bounds, load, keys.draw, sequences=micro * settings.pipeline)
+    columns = slowed(columns, keys.draw, watts)
+    return columns | energy_columns(columns, load, keys.draw, watts, gpus=settings.gpus)
 
 
 def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Columns:
@@ -392,6 +391,10 @@ def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Colum
         variation=rows.burstiness_cv,
         gpus=settings.gpus,
         folded=keys.model if isinstance(keys.model, Folded) else None,
+        draw=keys.draw,
     )
     reason = np.where(columns["utilization"] >= 1.0, np.int8(Reason.QUEUE_GROWS), np.int8(Reason.NONE))
-    return blank(columns, places < 1.0, reason)
+    held_back = columns.pop("watts_wanted") > keys.draw.limit_w
+    if np.any(held_back):
+        reason = np.where(held_back, np.int8(Reason.POWER_CAP), reason)
+    return blank(columns, places < 1.0, reason, held_back)

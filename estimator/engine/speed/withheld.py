@@ -13,6 +13,7 @@ from estimator.engine.speed.columns import (
     STATE_COLUMNS,
 )
 from estimator.engine.speed.figures import Columns
+from estimator.figures.energy import ENERGY_COLUMNS
 from estimator.figures.speed import CEILING_COLUMNS, EXPECTED_COLUMNS
 
 
@@ -55,7 +56,7 @@ def blank(columns: Columns, no_room: Any, reason: Any, missing: Any = False) -> 
     if np.any(unsaid):
         # Nothing waits for a place where none will ever be free.
         columns["saturated"] = columns["saturated"] & ~unsaid
-        for name in (*EXPECTED_COLUMNS, *STATE_COLUMNS, *OPEN_COLUMNS):
+        for name in (*EXPECTED_COLUMNS, *STATE_COLUMNS, *ENERGY_COLUMNS, *OPEN_COLUMNS):
             if name in columns:
                 columns[name] = np.where(unsaid, np.nan, columns[name])
         if np.any(no_room):

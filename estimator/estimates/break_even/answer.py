@@ -36,13 +36,13 @@ from estimator.estimates.break_even.parts import (
     BreakEvenRequest,
     ComparedApiPart,
 )
+from estimator.estimates.cost.power_use import PowerUse, power_use
 from estimator.estimates.cost.price_part import InlinePricePart
 from estimator.estimates.cost.self_hosted import Machines
 from estimator.estimates.cost.self_hosted_part import (
     SelfHostedPart,
     in_part,
     machines,
-    power_use,
     resolved_plan,
     speed_and_yield,
     unused_machines,
@@ -166,6 +166,7 @@ def _fleet(
     load = part.workload or Workload(mode=WorkloadMode.OFFLINE)
     made: list[Yield] = []
     first: ReplicaSpeed | None = None
+    plan_of_first: Plan | None = None
     origin: list[Resolved] = []
     gpus = 1
     fits = True
@@ -179,27 +180,26 @@ def _fleet(
         plan = resolved_plan(asking, asked.facts, prefix=f"{name}.")
         speed, found, gpus = speed_and_yield(asking, plan)
         if place == 0:
-            first, origin = speed, [*([plan] if plan else []), _unused_of_fleet(part, plan, name)]
+            first, plan_of_first, origin = speed, plan, [*([plan] if plan else []), _unused_of_fleet(part, plan, name)]
         fits = fits and found is not None
         made += [found] if found is not None else []
-    paid, paid_from = machines(part, asked.facts, gpus)
-    bill = ReplicaBill.of(paid, _electricity(part, paid, asked))
+    power = power_use(part, plan_of_first, first, asked.facts)
+    paid, paid_from = machines(part, asked.facts, gpus, power)
+    bill = ReplicaBill.of(paid, _electricity(part, paid, power))
     return Fleet(machines=paid, bill=bill, made=made if fits else ()), first, [paid_from, *origin]
 
 
-def _electricity(part: SelfHostedPart, paid: Machines, asked: Asked) -> Decimal:
+def _electricity(part: SelfHostedPart, paid: Machines, power: PowerUse | None) -> Decimal:
     """Electricity of a replica's GPUs for the month, where it was asked for and is not part of an owned month."""
-    if part.power is None or paid.owned is not None:
-        return Decimal(0)
-    power = power_use(part, None, asked.facts)
-    if power is None:
+    if power is None or paid.owned is not None:
         return Decimal(0)
     if power.currency != paid.currency:
         detail = _("Electricity and machines are added up: give both in one currency.")
         raise ResolutionError([Issue(path=("power", "currency"), code="ambiguous", detail=detail)])
+    watts = money.from_physics(power.mean(part.load_fraction).mid)
     with localcontext(money.EXACT):
-        kw = money.from_physics(power.tdp_w) * paid.gpus / 1000 * money.from_physics(power.pue)
-        return (kw * power.price_per_kwh * paid.hours_per_month).normalize()
+        kw = watts * paid.gpus / 1000 * money.from_physics(power.pue)
+        return money.round_physics(kw * power.price_per_kwh * paid.hours_per_month)
 
 
 def _ahead(
@@ -263,7 +263,7 @@ def _notes(body: BreakEvenRequest, renting: Fleet, costs: "_CostOfKinds") -> Res
     paid = renting.machines
     assumed = [_("GPUs are held: every hour of the month is paid.")]
     if body.self_hosted.power is not None and paid.owned is None:
-        assumed.append(_("Electricity at TDP is added: the price of a GPU hour is taken to leave it out."))
+        assumed.append(_("Electricity of busy GPUs is added: the price of a GPU hour is taken to leave it out."))
     if paid.billing is Billing.SCALE_TO_ZERO:
         assumed = [_("Billing is by use: usage_basis holds that bill, self_hosted that of GPUs held at this price.")]
     kinds = body.monthly if isinstance(body.monthly, list) else [body.monthly]

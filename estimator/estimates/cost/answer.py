@@ -17,6 +17,7 @@ from estimator.engine.explain import Step
 from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart, part_of, shown
 from estimator.estimates.cost.api_bill import Bill, bill_usage
 from estimator.estimates.cost.ownership_part import ownership_steps
+from estimator.estimates.cost.power_use import power_use
 from estimator.estimates.cost.price_part import ApiCostPart, InlinePricePart, as_sent, json_quantity
 from estimator.estimates.cost.self_hosted import (
     Electricity,
@@ -32,7 +33,6 @@ from estimator.estimates.cost.self_hosted_part import (
     band_of,
     in_part,
     machines,
-    power_use,
     resolved_plan,
     speed_and_yield,
     unused_machines,
@@ -101,9 +101,13 @@ class ApiBill(ResponsePart):
 ElectricityCost: Any = part_of(
     Electricity,
     "ElectricityCost",
-    "Electricity of owned hardware at TDP, an upper bound; beside the price of the GPUs, not part of it.",
+    "Electricity of the GPUs; beside the price of rented ones, part of the month of owned ones. Hosts are not in it.",
     currency="ISO 4217 code of the electricity's amounts.",
-    cost_per_hour="Electricity of an hour at TDP times PUE.",
+    watts_per_gpu="Mean power of one GPU over the hours that are billed, W: idle time draws idle power.",
+    basis=shown(
+        BASIS_HELP + " Of the watts; assumption where the rate was given and nothing is known of the work.", kind=Basis
+    ),
+    cost_per_hour="Electricity of a billed hour, PUE in it, at the middle of the band.",
     cost_per_month="Electricity of a month of 730 h.",
     kwh_per_month="Energy of a month, kWh.",
     cost_per_mtok_output="Electricity of a million output tokens; null where none is made.",
@@ -277,9 +281,9 @@ def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
 def _hosted(part: SelfHostedPart, asked: Asked, resolved: list[Resolved], steps: list[Step]) -> SelfHostedBill:
     plan = resolved_plan(part, asked.facts)
     speed, made, gpus = speed_and_yield(part, plan)
-    paid, origin = machines(part, asked.facts, gpus)
+    power = power_use(part, plan, speed, asked.facts)
+    paid, origin = machines(part, asked.facts, gpus, power)
     paid = at_arrivals(part, paid, speed)
-    power = power_use(part, plan, asked.facts)
     if made is None:
         reason = (speed.reason if speed else None) or "does_not_fit"
         cost = cost_of_nothing(paid, reason, allocation=allocation_of(part), power=power)

@@ -12,7 +12,6 @@ from estimator.engine.explain import Step
 from estimator.question.acting import Needs, needs
 from estimator.question.fields import SMALLEST, WHOLE, Money
 from estimator.question.plan import PlanRequest
-from estimator.resolvers.issues import Issue, ResolutionError
 
 DEFAULT_YEARS = 4.0
 Watts = Annotated[float, Field(ge=0, le=1e9)]
@@ -42,7 +41,10 @@ class OwnershipPart(PlanRequest):
         default="0", description="What the machines still fetch after those years."
     )
     watts_per_gpu: Annotated[Watts | None, _PRICED_POWER] = Field(
-        default=None, description="Power of one GPU in use, W; its TDP with `power` when not given."
+        default=None,
+        description=(
+            "Power of one GPU, W, in every billed hour; with `power` what the load makes it draw when not given."
+        ),
     )
     host_watts: Annotated[Watts, _OWNED, _PRICED_POWER] = Field(
         default=0.0, description="Power of all hosts without their GPUs, W."
@@ -81,24 +83,17 @@ class OwnershipPart(PlanRequest):
         return fixed + money.round_physics(Decimal(self.upfront) / _exact(self.commitment_months))
 
 
-def owned_by(part: OwnershipPart, gpus: int, tdp_w: float | None) -> tuple[Ownership, tuple[str, ...]]:
+def owned_by(part: OwnershipPart, gpus: int, watts: float | None) -> tuple[Ownership, tuple[str, ...]]:
     """The ownership of a part and what was assumed.
 
     Args:
         part: With its capex.
         gpus: All of them.
-        tdp_w: Power of one GPU by the catalog, where it is known and asked for.
-
-    Raises:
-        ResolutionError: A price of electricity without a power.
+        watts: Mean power of one GPU, where it is stated or asked for.
     """
     assumed = []
     if part.years is None:
         assumed.append(_("Years of use not given: %(years)g.") % {"years": DEFAULT_YEARS})
-    watts = part.watts_per_gpu if part.watts_per_gpu is not None else tdp_w
-    if part.power is not None and watts is None:
-        detail = _("Needed for electricity: give the power of one GPU, or gpu.")
-        raise ResolutionError([Issue(path=("watts_per_gpu",), code="required", detail=detail)])
     if part.power is None:
         assumed.append(_("Electricity is not counted: give power."))
     power = part.power

@@ -16,6 +16,8 @@ from estimator.engine.cost.self_hosted import (
 )
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.explain import Step
+from estimator.estimates.answers import Band
+from estimator.estimates.cost.power_use import PowerUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,24 +80,16 @@ class Machines:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerUse:
-    """Electricity of owned hardware: boards' TDP in W, the site's PUE, price of a kWh."""
-
-    tdp_w: float
-    pue: float
-    price_per_kwh: Decimal
-    currency: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Electricity:
-    """Electricity alone, an upper bound at TDP; money of the power's currency."""
+    """Electricity alone; money of the power's currency. `watts_…` are means over the hours that are billed."""
 
     currency: str
+    watts_per_gpu: Band
     cost_per_hour: Decimal
     cost_per_month: Decimal
     kwh_per_month: float
     cost_per_mtok_output: Decimal | None
+    basis: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,8 +278,9 @@ def _money(value: float | None) -> Decimal | None:
 
 
 def _electricity(power: PowerUse, machines: Machines, made: Yield | None) -> Electricity:
+    watts = power.mean(machines.productive_share)
     per_hour = electricity_per_hour(
-        gpus=machines.gpus, tdp_w=power.tdp_w, pue=power.pue, price_per_kwh=money.to_physics(power.price_per_kwh)
+        gpus=machines.gpus, watts=watts.mid, pue=power.pue, price_per_kwh=money.to_physics(power.price_per_kwh)
     )
     hours = float(machines.hours_per_month) * machines.billed_share
     per_mtok = None
@@ -294,8 +289,10 @@ def _electricity(power: PowerUse, machines: Machines, made: Yield | None) -> Ele
         per_mtok = money.money_from_physics(float(cost_per_mtok(per_hour, made.tokens_per_s_output, share)))
     return Electricity(
         currency=power.currency,
+        watts_per_gpu=watts,
         cost_per_hour=money.money_from_physics(per_hour),
         cost_per_month=money.money_from_physics(per_hour * hours),
-        kwh_per_month=machines.gpus * power.tdp_w * power.pue * hours / 1000,
+        kwh_per_month=machines.gpus * watts.mid * power.pue * hours / 1000,
         cost_per_mtok_output=per_mtok,
+        basis=power.basis,
     )

@@ -14,8 +14,9 @@ from estimator.engine.cost.ownership import owned_month
 from estimator.engine.cost.self_hosted import Allocation, Billing, Yield
 from estimator.engine.errors import EngineError, MissingFigureError
 from estimator.estimates.cost.ownership_part import RENTED, OwnershipPart, owned_by
+from estimator.estimates.cost.power_use import PowerUse
 from estimator.estimates.cost.price_part import under
-from estimator.estimates.cost.self_hosted import Machines, PowerUse
+from estimator.estimates.cost.self_hosted import Machines
 from estimator.estimates.throughput.idle import with_idle_settings
 from estimator.estimates.throughput.replica import ReplicaSpeed, replica_speed
 from estimator.estimates.unused import (
@@ -31,7 +32,6 @@ from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpu_prices import OFFERS_CURRENCY, GpuPrice, default_price
-from estimator.resolvers.gpus import resolve_gpu
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved
 from estimator.resolvers.resolve import resolve_plan
@@ -172,8 +172,14 @@ def band_of(speed: ReplicaSpeed | None, made: Yield) -> tuple[float, float] | No
     return speed.tokens_per_s_output_low * replicas, (speed.tokens_per_s_output_high or 0.0) * replicas
 
 
-def machines(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Resolved]:
+def machines(part: MachinesPart, facts: Facts, gpus: int, power: PowerUse | None = None) -> tuple[Machines, Resolved]:
     """What is paid for, and where the price is from.
+
+    Args:
+        part: the machines as asked for.
+        facts: where offers and prices come from.
+        gpus: all of them.
+        power: what one of them draws; the month of owned machines holds its electricity.
 
     Raises:
         ResolutionError: No price, a price without currency, a price and an offer, or an offer in another currency.
@@ -184,7 +190,7 @@ def machines(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Res
         detail = _("Give exactly one of %(ways)s.") % {"ways": ", ".join(ways)}
         raise ResolutionError([Issue(path=(given[-1],), code="ambiguous", detail=detail)])
     if part.capex is not None:
-        return _owned(part, facts, gpus)
+        return _owned(part, gpus, power)
     if part.offer is not None:
         offer = facts.row("offer", part.offer)
         if part.currency not in (None, offer["currency"]):
@@ -229,7 +235,7 @@ def _rented(part: MachinesPart, price: Decimal, currency: str, gpus: int, billin
     )
 
 
-def _owned(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Resolved]:
+def _owned(part: MachinesPart, gpus: int, power: PowerUse | None) -> tuple[Machines, Resolved]:
     """Owned machines with the bill of their month.
 
     Raises:
@@ -240,10 +246,8 @@ def _owned(part: MachinesPart, facts: Facts, gpus: int) -> tuple[Machines, Resol
     if part.power is not None and part.power.currency != part.currency:
         detail = _("Electricity and machines are added up: give both in one currency.")
         raise ResolutionError([Issue(path=("power", "currency"), code="ambiguous", detail=detail)])
-    tdp_w = None
-    if part.power is not None and part.watts_per_gpu is None and part.gpu is not None:
-        tdp_w = resolve_gpu(part.gpu, facts, ideal=False).facts.get("tdp_w")
-    owned, assumed = owned_by(part, gpus, float(tdp_w) if tdp_w else None)
+    watts = part.watts_per_gpu if power is None else power.mean(part.load_fraction).mid
+    owned, assumed = owned_by(part, gpus, watts)
     month = owned_month(owned)
     priced = replace(_rented(part, month.per_gpu_hour, part.currency, gpus, part.billing), owned=owned, month=month)
     entry = _price_entry(money.money_text(month.per_gpu_hour), part.currency, "capex of the request", None)
@@ -290,30 +294,6 @@ def _from_offer(part: MachinesPart, offer: Any, gpus: int) -> tuple[Machines, Re
         offer["price_per_gpu_hour"], offer["currency"], f"{offer['source']} ({offer['slug']})", offer["date_seen"]
     )
     return priced, Resolved(provenance=(entry,), warnings=tuple(warnings))
-
-
-def power_use(part: MachinesPart, plan: Plan | None, facts: Facts) -> PowerUse | None:
-    """Electricity of the GPUs, None when it was not asked for. Where the rate is given, the GPU alone is enough.
-
-    Raises:
-        ResolutionError: No GPU whose power could be known.
-        MissingFigureError: The catalog does not know the GPU's power.
-    """
-    if part.power is None:
-        return None
-    if part.watts_per_gpu is not None:
-        price = Decimal(part.power.price_per_kwh)
-        return PowerUse(tdp_w=part.watts_per_gpu, pue=part.power.pue, price_per_kwh=price, currency=part.power.currency)
-    if part.gpu is None:
-        detail = _("Needed for its power: without a GPU no electricity can be counted.")
-        raise ResolutionError([Issue(path=("gpu",), code="required", detail=detail)])
-    gpu = plan.gpu if plan is not None else resolve_gpu(part.gpu, facts, ideal=False)
-    tdp_w = gpu.facts.get("tdp_w")
-    if not tdp_w:
-        raise MissingFigureError(_("The power of this GPU is not known."), field="gpu")
-    power = part.power
-    price = Decimal(power.price_per_kwh)
-    return PowerUse(tdp_w=float(tdp_w), pue=power.pue, price_per_kwh=price, currency=power.currency)
 
 
 def allocation_of(part: SelfHostedPart) -> Allocation:

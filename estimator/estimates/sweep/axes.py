@@ -75,6 +75,7 @@ class Axes:
     draft_model: ResolvedModel | None
     mtp_layers_loaded: int
     power: Power | None
+    power_cap_w: float | None
     labels: Mapping[str, tuple[str, ...]]
     parallel_reason: Reasons
     precision_reason: Reasons
@@ -164,6 +165,7 @@ def _matched(
         draft_model=None,
         mtp_layers_loaded=sweep.mtp_layers_loaded,
         power=sweep.power,
+        power_cap_w=sweep.power_cap_w,
         labels={
             "model": tuple(map(label_of, sweep.models)),
             "gpu": tuple(map(label_of, sweep.gpus)),

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from numpy.typing import NDArray
 
 from estimator.engine.serving.queue_table import PERCENTILES
+from estimator.figures.energy import ENERGY
 from estimator.figures.speed import FIGURES, SIDES, Figure
 
 
@@ -163,13 +164,18 @@ _MEMORY = [
         ("slack_bytes", _("What is left; negative when it does not fit.")),
     )
 ]
+_ENERGY = [
+    Column(name=f"{name}_{side}", kind=_NUM, unit=unit, help=said)
+    for name, (unit, said) in ENERGY.items()
+    for side in SIDES
+]
 _POWER = [
     Column(name="electricity_currency", kind=_TEXT, unit="", help=_("Currency of the electricity (ISO 4217).")),
     Column(
         name="electricity_per_hour",
         kind=_MONEY,
         unit="per hour",
-        help=_("Electricity of the replica's GPUs at TDP times PUE, beside their price; null without power."),
+        help=_("Electricity of the replica's GPUs at this load with the PUE, beside their price; null without power."),
     ),
     Column(
         name="electricity_per_mtok_output",
@@ -210,7 +216,9 @@ _SLO = [
     ),
 ]
 
-COLUMNS: tuple[Column, ...] = (*_KEY, *_VERDICT, *_FIGURES, *_OPEN, *_SPECULATIVE, *_MEMORY, *_POWER, *_COST, *_SLO)
+COLUMNS: tuple[Column, ...] = (
+    *_KEY, *_VERDICT, *_FIGURES, *_OPEN, *_SPECULATIVE, *_MEMORY, *_ENERGY, *_POWER, *_COST, *_SLO,
+)  # fmt: skip
 COLUMN_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 SETTING_COLUMNS: tuple[str, ...] = ("model", "gpu", "engine", "precision", "parallelism", "workload")
 LOAD_COLUMNS: tuple[str, ...] = ("batch_size", "offered_requests_per_s")

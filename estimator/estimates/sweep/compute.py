@@ -87,7 +87,7 @@ class Sweep:
             per_second={side: _floats(columns[f"tokens_per_s_total_{side}"]) for side in ("low", "mid", "high")},
             prices=self._prices,
         )
-        columns |= electricity_columns(self.axes.power, self.axes.gpus, codes[1], gpus, columns)
+        columns |= electricity_columns(self.axes.power, gpus, columns)
         binds = np.array([tpot_binds(workload) for workload in self.axes.workloads])[codes[5]]
         columns |= goodput_columns(columns, self._slo, binds)
         columns["meets_slo"] = meets_slo(columns, self._slo, binds)

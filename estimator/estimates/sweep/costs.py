@@ -1,6 +1,6 @@
 """Cost columns of a sweep's rows from the prices that its snapshot holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -11,9 +11,9 @@ from estimator.engine.cost import money
 from estimator.engine.cost.self_hosted import cost_per_mtok, electricity_per_hour
 from estimator.estimates.sweep.columns import Rows, TextValues
 from estimator.question.workload import Power
-from estimator.resolvers.plan import ResolvedGpu
 
 SIGNIFICANT_DIGITS = 9
+_RATE = "tokens_per_s_total_mid"
 Floats = NDArray[np.float64]
 
 
@@ -60,26 +60,21 @@ def cost_columns(
     return columns
 
 
-def electricity_columns(
-    power: Power | None, gpus: Sequence[ResolvedGpu], gpu: NDArray[np.intp], count: Floats, columns: Rows
-) -> Rows:
-    """Electricity of rows, as the cost estimate says it: at TDP, beside the price of the GPUs.
+def electricity_columns(power: Power | None, count: Floats, columns: Rows) -> Rows:
+    """Electricity of rows, as the cost estimate says it, beside the price of the GPUs.
 
     Args:
         power: price of a kWh and PUE; null columns without it, and for a GPU whose power is not known.
-        gpus: entries of the axis.
-        gpu: place of each row on it.
         count: GPUs of one replica, per row.
-        columns: with the output tokens per second of the replica.
+        columns: with the power of a GPU and the output tokens per second of the replica.
     """
-    tdp = np.array([float(one.facts.get("tdp_w") or np.nan) for one in gpus])[gpu]
-    per_hour = np.full(len(gpu), np.nan)
+    watts, rate = (np.asarray(columns[name], dtype=np.float64) for name in ("watts_per_gpu_mid", _RATE))
+    per_hour = np.full(len(watts), np.nan)
     if power is not None:
         price = money.to_physics(Decimal(power.price_per_kwh))
-        per_hour = np.asarray(electricity_per_hour(gpus=count, tdp_w=tdp, pue=power.pue, price_per_kwh=price))
-    rate = np.asarray(columns["tokens_per_s_total_mid"], dtype=np.float64)
+        per_hour = np.asarray(electricity_per_hour(gpus=count, watts=watts, pue=power.pue, price_per_kwh=price))
     made = (rate > 0) & ~np.isnan(per_hour)
-    per_mtok = np.full(len(gpu), np.nan)
+    per_mtok = np.full(len(watts), np.nan)
     per_mtok[made] = rounded(cost_per_mtok(per_hour[made], rate[made]))
     known = np.where(np.isnan(per_hour), -1, 0).astype(np.int32)
     return {

@@ -111,6 +111,7 @@ def plan_of(axes: Axes, codes: tuple[Any, ...]) -> Plan:
         speculative=axes.speculative,
         draft_model=axes.draft_model,
         mtp_layers_loaded=axes.mtp_layers_loaded,
+        power_cap_w=axes.power_cap_w,
     )
 
 

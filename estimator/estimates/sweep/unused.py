@@ -15,7 +15,6 @@ from estimator.estimates.throughput.idle import same_launch, same_speed
 from estimator.estimates.throughput.targets import no_percentile_text
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
 from estimator.question.acting import is_given
-from estimator.question.gpu import GpuFigures
 from estimator.question.plan import Memory
 from estimator.question.sweep import OverriddenEngine, Sweep
 from estimator.question.workload import Targets
@@ -51,8 +50,9 @@ def unused_of_sweep(sweep: Sweep, axes: Axes, slo: Targets | None) -> Iterator[s
     """
     reasons, idle = _idle_in_every_setting(sweep, axes)
     yield from unused_warnings(sweep, [*_rules(sweep), *reasons], prefix="sweep.")
-    if sweep.power is not None and not any(gpu.facts.get("tdp_w") for gpu in axes.gpus):
-        yield _("Not used: sweep.power; the power of no GPU of the sweep is known.")
+    if not any(gpu.spec.tdp_w for gpu in axes.gpus):
+        unknown = _("the power of no GPU of the sweep is known")
+        yield from unused_warnings(sweep, [("power", unknown), ("power_cap_w", unknown)], prefix="sweep.")
     open_loop = any(workload.mode is WorkloadMode.OPEN_LOOP for workload in sweep.workloads)
     if slo is not None:
         yield from unused_warnings(slo, prefix="slo.")
@@ -67,9 +67,6 @@ def _rules(sweep: Sweep) -> Iterator[Unused]:
             yield f"memory.{name}", _("each engine has its own")
     if all(isinstance(one, OverriddenEngine) and one.launch is not None for one in sweep.engines):
         yield "launch", _("each engine has its own")
-    for place, gpu in enumerate(sweep.gpus):
-        if isinstance(gpu, GpuFigures) and sweep.power is None:
-            yield f"gpus.{place}.tdp_w", _("power is needed with it")
 
 
 def _idle_in_every_setting(sweep: Sweep, axes: Axes) -> tuple[list[Unused], list[str]]:

@@ -15,8 +15,9 @@ from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.load import load_of
 from estimator.estimates.throughput.breakdown import breakdown
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
+from estimator.estimates.throughput.energy import EnergyPart, energy_part
 from estimator.estimates.throughput.explain import steps_of
-from estimator.estimates.throughput.figures import SpeedFigures, Triple
+from estimator.estimates.throughput.figures import SpeedFigures, band_part
 from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.odds import TargetOdds, unknown_text
 from estimator.estimates.throughput.parts import (
@@ -35,7 +36,7 @@ from estimator.estimates.throughput.parts import (
     ThroughputAnswer,
 )
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
-from estimator.estimates.unused import unused_by_speed, unused_in_plan, unused_warnings
+from estimator.estimates.unused import unused_in_plan, unused_warnings
 from estimator.figures.reasons import REASONS
 from estimator.figures.speed import METRICS
 from estimator.question.plan import PlanRequest
@@ -61,13 +62,14 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
     result = estimate_throughput(plan, kv_settings_assumed=not stated)
     figures = result.figures
     steps = steps_of(result) if asked.explain else []
+    energy = energy_part(plan, result.prepared, figures)
     return ThroughputAnswer(
         **plan_parts(
             plan,
             steps=steps,
             explain=asked.explain,
             assumptions=throughput_assumptions(result),
-            warnings=[*throughput_warnings(result), *idle_settings_of_speed(plan), *_unused(body, plan)],
+            warnings=[*throughput_warnings(result), *idle_settings_of_speed(plan), *_unused(body, plan, energy)],
             not_modelled=throughput_not_modelled(result),
         ),
         feasible=result.feasible,
@@ -81,6 +83,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         speed_word=speed_word_of(figures),
         time_breakdown_s=breakdown(result),
         open_load=_open_load(result),
+        energy=energy,
         first_token=_first_token(result),
         meets_slo=_meets(result),
         odds=None if result.targets is None else odds_part(result, result.targets.odds),
@@ -105,15 +108,11 @@ def _launch_hint(result: Throughput) -> list[str]:
     return launch_hint(server)
 
 
-def _unused(body: ThroughputRequest, plan: Plan) -> tuple[str, ...]:
-    return unused_warnings(body, (*unused_by_speed(), *unused_in_plan(plan)))
-
-
-def band_part(triple: Triple) -> Band | None:
-    """A figure with its band; None where one of the three is not said."""
-    if triple.mid is None or triple.low is None or triple.high is None:
-        return None
-    return Band(low=min(triple.low, triple.mid), mid=triple.mid, high=max(triple.high, triple.mid))
+def _unused(body: ThroughputRequest, plan: Plan, energy: EnergyPart | None) -> tuple[str, ...]:
+    rules = [*unused_in_plan(plan)]
+    if energy is None:
+        rules += [(path, _("no power is said")) for path in ("power", "power_cap_w", "gpu.tdp_w")]
+    return unused_warnings(body, rules)
 
 
 def _concurrency(result: Throughput) -> ConcurrencyPart:

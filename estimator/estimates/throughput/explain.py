@@ -6,6 +6,7 @@ from estimator.engine.forward_pass.roofline import StepFloor, added, step_floor
 from estimator.engine.serving.steps import micro_batch
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.throughput.compute import Throughput
+from estimator.estimates.throughput.energy import energy_steps
 
 _ROOFLINE = "roofline: bytes / bandwidth against FLOPs / dense peak"
 _SERVING = "calibrated operator model, constants of the engine profile and of measured kernels"
@@ -22,6 +23,7 @@ def steps_of(result: Throughput) -> list[Step]:
         *_expected_step(result),
         *_times(result),
         *_rates(result),
+        *energy_steps(result.plan, result.figures),
         *_speculation(result),
     ]
 

@@ -6,6 +6,8 @@ from math import isfinite
 from typing import Any
 
 from estimator.engine.codes import Binding, Reason
+from estimator.estimates.answers import Band
+from estimator.figures.energy import ENERGY
 from estimator.figures.speed import METRICS
 
 _STATES = (
@@ -40,12 +42,20 @@ class Triple:
     high: float | None
 
 
+def band_part(triple: Triple) -> Band | None:
+    """A figure with its band; None where one of the three is not said."""
+    if triple.mid is None or triple.low is None or triple.high is None:
+        return None
+    return Band(low=min(triple.low, triple.mid), mid=triple.mid, high=max(triple.high, triple.mid))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedFigures:
-    """Figures of one load; seconds, sequences, per second. `parts_s` are the seconds of one step by what binds."""
+    """Figures of one load; seconds, sequences, per second, W, J. `parts_s`: the seconds of one step by what binds."""
 
     concurrency: float
     expected: Mapping[str, Triple]
+    energy: Mapping[str, Triple]
     ceiling: Mapping[str, float | None]
     effective_concurrency: float | None
     decoding_sequences: float | None
@@ -76,14 +86,15 @@ def figures_at(columns: Mapping[str, Any], place: int, concurrency: float) -> Sp
         found = float(columns[name][place])
         return found if isfinite(found) else None
 
+    def triple(name: str) -> Triple:
+        return Triple(low=value(f"{name}_low"), mid=value(f"{name}_mid"), high=value(f"{name}_high"))
+
     parts: dict[Binding, float | None] = {b: value(name) for b, name in _PARTS.items()}
     said = value("step_s") is not None
     return SpeedFigures(
         concurrency=concurrency,
-        expected={
-            name: Triple(low=value(f"{name}_low"), mid=value(f"{name}_mid"), high=value(f"{name}_high"))
-            for name in METRICS
-        },
+        expected={name: triple(name) for name in METRICS},
+        energy={name: triple(name) for name in ENERGY},
         ceiling={name: value(f"{name}_ceiling") for name in METRICS},
         parts_s=parts,
         saturated=bool(columns["saturated"][place]),
@@ -114,9 +125,10 @@ def rows_at(columns: Mapping[str, Sequence[Any]], sizes: Sequence[float]) -> lis
         ],
         "reason": [_REASON_LABELS[code] for code in columns["reason"][1:]],
     }
-    for name in METRICS:
+    for name in (*METRICS, *ENERGY):
         ends = zip(*(columns[f"{name}_{side}"][1:] for side in ("low", "mid", "high")), strict=True)
         shown[name] = [_band(low, mid, high) for low, mid, high in ends]
+    for name in METRICS:
         shown[f"ceiling_{name}"] = _said(columns[f"{name}_ceiling"][1:])
     return [dict(zip(shown, row, strict=True)) for row in zip(*shown.values(), strict=True)]
 

@@ -7,7 +7,9 @@ from pydantic import Field, create_model
 from estimator.estimates.answers import BASIS_HELP, Band, Basis, ResponsePart, part_of, shown
 from estimator.estimates.echo import PlanAnswer
 from estimator.estimates.throughput.compute import SpeculationResult
+from estimator.estimates.throughput.energy import EnergyPart
 from estimator.estimates.throughput.figures import SpeedFigures
+from estimator.figures.energy import ENERGY
 from estimator.figures.speed import FIGURES
 from estimator.question.traffic import Statistic, TakenFrom, TrafficKind
 
@@ -15,7 +17,14 @@ BindingName = Literal["memory_bandwidth", "compute", "interconnect", "overhead",
 
 
 ReasonName = Literal[
-    "does_not_fit", "missing-figure", "kv_settings_assumed", "queue_grows", "no_queue", "no_second_token", "one_step"
+    "does_not_fit",
+    "missing-figure",
+    "kv_settings_assumed",
+    "queue_grows",
+    "no_queue",
+    "no_second_token",
+    "one_step",
+    "power_cap",
 ]
 
 
@@ -227,6 +236,11 @@ def _figures(kind: Any, prefix: str = "") -> dict[str, Any]:
     }
 
 
+def _energy() -> dict[str, Any]:
+    """A field for each figure of power and energy."""
+    return {name: (_BAND, Field(description=said)) for name, (_unit, said) in ENERGY.items()}
+
+
 _BAND, _NUMBER = Band | None, float | None
 CeilingPart: Any = create_model(
     "CeilingPart",
@@ -246,6 +260,7 @@ RowPart: Any = create_model(
     __doc__="One batch size, with the figures that `ceiling` and `expected` have at its load.",
     **_figures(_NUMBER, "ceiling_"),
     **_figures(_BAND),
+    **_energy(),
 )
 
 
@@ -269,6 +284,9 @@ class ThroughputAnswer(PlanAnswer):
     speed_word: SpeedName | None = Field(description="How tokens_per_s_per_user feels to a reader.")
     time_breakdown_s: BreakdownPart | None = Field(description="Where the time of a request goes; null when not said.")
     open_load: OpenLoadPart | None = Field(description="Queue of an open loop; null in other modes.")
+    energy: EnergyPart | None = Field(
+        description="Power and energy; null where the design power of the GPU is not known, or no rate is said."
+    )
     first_token: FirstTokenPart | None = Field(
         description="Parts and percentiles of the time to the first token; null where none is said."
     )

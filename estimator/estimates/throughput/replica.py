@@ -8,8 +8,11 @@ import numpy as np
 from estimator.engine.codes import Reason
 from estimator.engine.errors import MissingFigureError
 from estimator.engine.specs import WorkloadMode
+from estimator.estimates.answers import Band
 from estimator.estimates.memory_fit.load import load_fits
+from estimator.estimates.throughput.figures import Triple, band_part
 from estimator.estimates.throughput.setting import rows_of, setting_of
+from estimator.figures.energy import SIDES
 from estimator.resolvers.plan import Plan
 
 
@@ -20,7 +23,8 @@ class ReplicaSpeed:
     `prefill_time_share` is requests_per_s · prefill_s, the share of busy time spent on prompts; None where no request
     rate is defined (a single decode step). `feasible` is memory-fit's word on the load. `reason` says why there are no
     figures. Rates are those at full load: of an open loop those of its highest stable rate, and `load_share` is the
-    share of it that arrives, else 1.
+    share of it that arrives, else 1. `watts_per_gpu` is the power at the load that was asked for, W; None where the
+    design power of the GPU is not known.
     """
 
     tokens_per_s_output_low: float | None
@@ -33,6 +37,7 @@ class ReplicaSpeed:
     tpot_s: float | None
     basis: str
     feasible: bool
+    watts_per_gpu: Band | None = None
     reason: str | None = None
 
     @property
@@ -80,8 +85,13 @@ def replica_speed(plan: Plan) -> ReplicaSpeed:
         tpot_s=_figure(columns, "tpot_s_mid"),
         basis=str(setting.speed.basis),
         feasible=load_fits(plan, _figure(columns, "full_length_sequences")),
+        watts_per_gpu=_watts(columns),
         reason=None if reason is Reason.NONE else reason.label,
     )
+
+
+def _watts(columns: dict[str, Any]) -> Band | None:
+    return band_part(Triple(**{side: _figure(columns, f"watts_per_gpu_{side}") for side in SIDES}))
 
 
 def _figure(columns: dict[str, Any], name: str) -> float | None:

@@ -48,6 +48,7 @@ def prepared_key(
             memory=memory,
             launch=launch_of(plan, memory),
             kv_settings_assumed=kv_settings_assumed and not ideal and not observed,
+            power_cap_w=plan.power_cap_w,
         ),
         constants,
     )

@@ -21,7 +21,6 @@ from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.launch_command import launch_command
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_warnings
 from estimator.estimates.throughput.answer import (
-    band_part,
     expected_part,
     odds_part,
     speed_word_of,
@@ -31,8 +30,9 @@ from estimator.estimates.throughput.answer import (
 )
 from estimator.estimates.throughput.capacity import LoadWithin
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
+from estimator.estimates.throughput.energy import energy_part
 from estimator.estimates.throughput.explain import steps_of
-from estimator.estimates.throughput.figures import figures_at
+from estimator.estimates.throughput.figures import band_part, figures_at
 from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.setting import rows_of, workload_of
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
@@ -92,6 +92,7 @@ def answer_verdict(body: VerdictRequest, asked: Asked) -> VerdictAnswer:
         odds=odds_part(speed, judged.odds) if has_targets(plan) else None,
         memory=_memory(memory),
         speed=expected_part(speed),
+        energy=energy_part(plan, speed.prepared, speed.figures),
         binding_term=judged.figures.binding.label if judged.figures.binding is not None else None,
         speed_word=speed_word_of(judged.figures),
         curve=_curve(judged),
@@ -120,9 +121,9 @@ def _unused(body: VerdictRequest, plan: Plan) -> Iterator[Unused]:
     yield from unused_in_plan(plan)
     yield "workload.batch_sizes", _("the verdict is that of one load")
     yield "speculative", _("the speed is that without speculation")
+    if plan.gpu.spec.tdp_w is None:
+        yield "power", _("the design power of this GPU is not known")
     yield "slo.band_side", _("the verdict tells the chance of meeting the targets")
-    for path in ("power", "gpu.tdp_w"):
-        yield path, _("the bill is that of the GPU hours")
     mode = body.workload.mode if body.workload is not None else None
     if mode is not WorkloadMode.OPEN_LOOP:
         yield "slo.percentile", _("only an open loop's requests wait for different times")

@@ -10,6 +10,7 @@ from estimator.estimates.cost.answer import SelfHostedBill
 from estimator.estimates.echo import PlanAnswer
 from estimator.estimates.memory_fit.answer import MemoryLedger
 from estimator.estimates.throughput.capacity import LoadWithin
+from estimator.estimates.throughput.energy import EnergyPart
 from estimator.estimates.throughput.parts import BindingName, ExpectedPart, OddsPart, SpeedName
 
 StateName = Literal["safe", "likely", "fits", "too_slow", "speed_unknown", "does_not_fit"]
@@ -108,6 +109,7 @@ class VerdictAnswer(PlanAnswer):
     odds: OddsPart | None = Field(description="Chances of meeting the targets at the asked load; null without slo.")
     memory: VerdictMemory
     speed: ExpectedPart = Field(description="Speed at the asked load, as throughput says it.")
+    energy: EnergyPart | None = Field(description="Power and energy at the asked load, as throughput says it.")
     binding_term: BindingName | None = Field(description="Largest part of a decode step; null if none fits.")
     speed_word: SpeedName | None = Field(description="How tokens_per_s_per_user feels to a reader.")
     curve: list[CurvePoint] = Field(description="The speed from one user to what memory holds; empty in open loop.")

@@ -37,6 +37,7 @@ def asked(inputs: Mapping[str, Any], snapshot: Mapping[str, Any], names: Names) 
         (_("Adapters"), listed(_settings(sweep.lora or ()))),
         (_("Multi-token prediction layers"), number_words(sweep.mtp_layers_loaded) if sweep.mtp_layers_loaded else ""),
         (_("Electricity"), listed(_settings(sweep.power or ()))),
+        (_("Most power of a GPU, W"), number_words(sweep.power_cap_w) if sweep.power_cap_w else ""),
         (_("Targets"), _targets(slo)),
         (_("Prices"), listed(_prices(list(map(label_of, sweep.gpus)), snapshot.get("prices", {}), names))),
     ]

@@ -218,7 +218,13 @@ def test_owned_hardware_shows_its_electricity_beside_the_price(ask):
             "power": {"pue": 1.5, "price_per_kwh": "0.10", "currency": "EUR"},
         }
     )["self_hosted"]  # fmt: skip
-    assert hosted["electricity"]["cost_per_hour"] == "0.84"  # 8 × 0.7 kW × 1.5 × 0.10
+    # Nothing is known of the work behind a given rate: between busy without traffic and the design power of 700 W.
+    watts = hosted["electricity"]["watts_per_gpu"]
+    assert watts["high"] == 700.0
+    assert watts["mid"] == pytest.approx((watts["low"] + 700.0) / 2)
+    cost = 8 * watts["mid"] / 1000 * 1.5 * 0.10
+    assert float(hosted["electricity"]["cost_per_hour"]) == pytest.approx(cost, rel=1e-8)
+    assert hosted["electricity"]["basis"] == "assumption"
     assert hosted["electricity"]["currency"] == "EUR"
     assert hosted["cost_per_hour"] == "16"
 
@@ -348,9 +354,23 @@ def test_electricity_of_a_given_rate_takes_the_power_of_a_gpu_or_asks_for_it(ask
     power = {"price_per_kwh": "0.30", "currency": "EUR", "pue": 1.2}
     hosted = HELD | {"tokens_per_s_output": 700, "power": power}
     # 700 W · 1.2 · 730 h = 613.2 kWh, 183.96 EUR; 0.252 EUR an hour over 2.52 million tokens.
-    bill = ask(self_hosted=hosted | {"gpu": "h100-sxm5-80gb"})["self_hosted"]["electricity"]
+    bill = ask(self_hosted=hosted | {"watts_per_gpu": 700})["self_hosted"]["electricity"]
     assert (bill["kwh_per_month"], bill["cost_per_month"], bill["cost_per_mtok_output"]) == (613.2, "183.96", "0.1")
     assert ask(400, self_hosted=hosted)["errors"][0]["pointer"] == "#/self_hosted/gpu"
+
+
+def test_idle_time_draws_idle_power_and_a_cap_bounds_what_is_paid_for(ask):
+    plan = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb",
+            "workload": {"input_tokens": 1000, "output_tokens": 300, "concurrency": 64},
+            "power": {"price_per_kwh": "0.30", "currency": "EUR", "pue": 1.2}}  # fmt: skip
+    busy = ask(self_hosted=HELD | plan)["self_hosted"]["electricity"]
+    half = ask(self_hosted=HELD | plan | {"load_fraction": 0.5})["self_hosted"]["electricity"]
+    assert half["watts_per_gpu"]["mid"] == pytest.approx((busy["watts_per_gpu"]["mid"] + 70.0) / 2)
+    assert busy["basis"] == "calibrated"
+    capped = ask(self_hosted=HELD | plan | {"power_cap_w": 400})["self_hosted"]
+    assert capped["electricity"]["watts_per_gpu"] == {"low": pytest.approx(400, rel=0.2), "mid": 400.0, "high": 400.0}
+    free = ask(self_hosted=HELD | plan)["self_hosted"]
+    assert capped["tokens_per_s_output"] < free["tokens_per_s_output"]
 
 
 def test_an_answer_of_no_token_is_counted_as_the_one_the_prompt_yields(ask):

@@ -429,7 +429,7 @@ def test_a_day_to_come_is_billed_at_what_is_known_and_says_so(ask):
 
 def test_electricity_says_which_effectiveness_it_took(ask):
     power = {"price_per_kwh": "0.10", "currency": "USD"}
-    hosted = REPLICA | {"gpu": "h100-sxm5-80gb", "gpus": 8, "power": power}
+    hosted = REPLICA | {"watts_per_gpu": 700, "gpus": 8, "power": power}
     answer = ask("cost", {"self_hosted": hosted})
     # 8 · 0.7 kW · 1.3 · 730 h = 5,314.4 kWh
     assert answer["self_hosted"]["electricity"]["kwh_per_month"] == pytest.approx(5314.4)

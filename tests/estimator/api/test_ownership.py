@@ -101,7 +101,7 @@ def test_what_contradicts_itself_is_refused(ask, change, pointer):
 
 def test_electricity_is_counted_where_it_is_asked_for(compare):
     """B15: 2 · 730 + 0.7 kW · 1.3 · 730 h · 0.12 = 1,460 + 79.716."""
-    hosted = {"currency": "USD", "price_per_gpu_hour": "2", "tokens_per_s_output": 3000, "gpu": "h100-sxm5-80gb",
+    hosted = {"currency": "USD", "price_per_gpu_hour": "2", "tokens_per_s_output": 3000, "watts_per_gpu": 700,
               "power": {"pue": 1.3, "price_per_kwh": "0.12", "currency": "USD"}}  # fmt: skip
     answer = compare(self_hosted=hosted)
     assert answer["self_hosted"]["cost_per_month"] == "1539.716"
