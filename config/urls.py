@@ -5,7 +5,6 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from config import views
 from config.health.views import healthz, readyz, statusz
-from reports.links import ShareLinkView
 
 # Routes of the apps are added here, one line each.
 api_v1: list[URLPattern | URLResolver] = [
@@ -24,7 +23,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/docs/", views.DocsView.as_view(url_name="schema"), name="docs"),
     # Everything else under /api/ is a problem too, also while DEBUG shows pages for other addresses.
     re_path(r"^api/", views.unrouted),
-    path("r/<str:text>/", ShareLinkView.as_view(), name="share-link"),
     path("admin/", admin.site.urls),
     path("favicon.ico", views.favicon),
     path("healthz", healthz, name="healthz"),

@@ -49,6 +49,7 @@ def page_of(request: HttpRequest, question: Question, found: Found, facts: Facts
     shown = {
         "question": {**question.values, **_as_read(found)},
         "config": question.config,
+        "question_query": question.query,
         "arrives": question.arrives,
         "faults": [(labels().get(fault.name), fault) for fault in found.faults],
         "wrong": {fault.name: fault.text for fault in found.faults},

@@ -12,6 +12,8 @@ from reports.errors import STORE_AWAY
 from reports.models import Artifact, Report, ReportVersion
 
 WAITING_FOR_DISK, WAITING_FOR_STORE = WAITING = "waiting_for_disk", "waiting_for_store"
+# Of one's own versions in flight so many are told with their progress.
+QUEUE_SHOWN = 25
 # Members that only some kinds of finding have; null in the others.
 _OPTIONAL_OF_FINDINGS = ("other_row_index", "other_row", "row_indices", "count")
 
@@ -44,6 +46,32 @@ def progress(version: ReportVersion) -> dict[str, Any]:
         "total": version.total_rows,
         "rows_per_s": rate,
         "eta_s": left / rate if phase == "rows" and rate and left > 0 else None,
+    }
+
+
+def queue(user: Any) -> dict[str, Any]:
+    """What waits and runs: versions and rows of everybody as counts, one's own with their place and progress."""
+    active = ReportVersion.objects.filter(state__in=ACTIVE)
+    counts = active.aggregate(
+        running=Count("pk", filter=Q(state=State.RUNNING)),
+        waiting=Count("pk", filter=Q(state=State.QUEUED)),
+        rows_left=Sum("remaining_rows"),
+    )
+    own = active.filter(report__owner=user.pk).select_related("report").defer("snapshot", "findings", "inputs")
+    return {
+        "running": counts["running"],
+        "waiting": counts["waiting"],
+        "rows_left": int(counts["rows_left"] or 0),
+        "mine": [
+            {
+                "report": str(version.report_id),
+                "name": version.report.name,
+                "version": version.number,
+                "state": version.state,
+                "progress": progress(version),
+            }
+            for version in own.order_by("created_at", "pk")[:QUEUE_SHOWN]
+        ],
     }
 
 

@@ -149,6 +149,20 @@ def _batch_form(value: Any) -> str | None:
     return tag("max") if isinstance(value, str) else None
 
 
+BatchSizes = Annotated[
+    Annotated[list[Count], Field(min_length=1, max_length=MAX_BATCHES), Tag(tag("list"))]
+    | Annotated[BatchRange, Tag(tag("range"))]
+    | Annotated[Literal["max"], Tag(tag("max"))]
+    | Annotated[None, Tag(tag("none"))],
+    Discriminator(
+        _batch_form,
+        custom_error_type="one_of_keys",
+        custom_error_message="one of the keys",
+        custom_error_context={"keys": "from, to", "text": "yes"},
+    ),
+]
+
+
 class Sweep(RequestBody):
     """What is crossed with what: the rows are all combinations, in this order."""
 
@@ -174,18 +188,7 @@ class Sweep(RequestBody):
     workloads: Annotated[list[SweptWorkload], Field(min_length=1, max_length=MAX_LIST)] = Field(
         description="Lengths, modes and loads."
     )
-    batch_sizes: Annotated[
-        Annotated[list[Count], Field(min_length=1, max_length=MAX_BATCHES), Tag(tag("list"))]
-        | Annotated[BatchRange, Tag(tag("range"))]
-        | Annotated[Literal["max"], Tag(tag("max"))]
-        | Annotated[None, Tag(tag("none"))],
-        Discriminator(
-            _batch_form,
-            custom_error_type="one_of_keys",
-            custom_error_message="one of the keys",
-            custom_error_context={"keys": "from, to", "text": "yes"},
-        ),
-    ] = Field(
+    batch_sizes: BatchSizes = Field(
         default=None,
         description=(
             'A list, a range, or "max": powers of two up to what fits, and what fits. Required if a workload is '

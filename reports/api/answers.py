@@ -136,6 +136,25 @@ class ReportAnswer(ResponsePart):
     latest_version: VersionSummary | None = Field(description="The newest version.")
 
 
+class QueueEntry(ResponsePart):
+    """A version of the caller's that waits or runs."""
+
+    report: str = Field(description="Id of the report.")
+    name: str = Field(description="Name of the report.")
+    version: int = Field(description="Number of the version.")
+    state: StateName = Field(description="queued or running.")
+    progress: VersionProgress = Field(description="Its place in the queue, and how far it is.")
+
+
+class QueueAnswer(ResponsePart):
+    """What waits and runs."""
+
+    running: int = Field(description="Versions that run, of everybody.")
+    waiting: int = Field(description="Versions that wait, of everybody.")
+    rows_left: int = Field(description="Rows still to be computed, of everybody.")
+    mine: list[QueueEntry] = Field(description="The caller's versions, the oldest first, at most 25.")
+
+
 class _Page(ResponsePart):
     count: int = Field(description="Entries that meet the filters, of all pages.")
     page: int = Field(description="This page.")

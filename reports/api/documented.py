@@ -54,6 +54,11 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         id="reports_create", request=schemas.CreateReportRequest, status=202, answer=answers.AcceptedAnswer,
         problems=(400, 401, 403, 409, 413, 415, 422, 429), parameters=(_IDEMPOTENT,),
     ),
+    ("QueueView", "get"): Operation(id="reports_queue", answer=answers.QueueAnswer, problems=(400, 401, 403, 429)),
+    ("ReportFromEstimate", "post"): Operation(
+        id="reports_from_estimate", request=schemas.ReportFromEstimateRequest, status=202,
+        answer=answers.AcceptedAnswer, problems=(400, 401, 403, 409, 413, 415, 422, 429), parameters=(_IDEMPOTENT,),
+    ),
     ("ReportDetail", "get"): Operation(id="reports_retrieve", answer=answers.ReportAnswer),
     ("ReportDetail", "patch"): Operation(
         id="reports_change", request=schemas.ChangeReportRequest, answer=answers.ReportAnswer,

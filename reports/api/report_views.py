@@ -17,7 +17,7 @@ from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
 from reports.api.paging import offset, paged
 from reports.models import Report
-from reports.services import changes, limits, preparing, schedules, sharing, versions
+from reports.services import changes, limits, preparing, schedules, sharing, swept, versions
 from reports.services.versions import Prepared
 
 RETRY_AFTER_S = "1"
@@ -74,6 +74,39 @@ class ReportsCollection(ReportsView):
             return {"report": str(version.report_id), "version": version.number}
 
         return accepted(request, self.once(request, prepare, make))
+
+
+@documented
+class ReportFromEstimate(ReportsView):
+    """`reports/from-estimate/`."""
+
+    orders = True
+
+    def post(self, request: Request) -> Response:
+        """Order a report from the body of an estimate: its plan on several GPUs, under loads around its own."""
+        body = self.body(request, schemas.ReportFromEstimateRequest)
+
+        def prepare() -> Prepared:
+            limits.check(request.user.pk)
+            batch_sizes = schemas.plain(body)["batch_sizes"]
+            return preparing.prepare(**swept.order_of(body.estimate, gpus=body.gpus, batch_sizes=batch_sizes))
+
+        def make(prepared: Prepared) -> dict[str, Any]:
+            version = versions.create_report(
+                owner=request.user, name=body.name, prepared=prepared, tags=list(body.tags)
+            )
+            return {"report": str(version.report_id), "version": version.number}
+
+        return accepted(request, self.once(request, prepare, make))
+
+
+@documented
+class QueueView(ReportsView):
+    """`reports/queue/`."""
+
+    def get(self, request: Request) -> Response:
+        """What waits and runs: counts of everybody, one's own versions with their place."""
+        return Response(selectors.queue(request.user))
 
 
 @documented

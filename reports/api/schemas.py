@@ -1,33 +1,34 @@
 """Bodies that the reports endpoints read: strict, bounded, every fault named."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import orjson
 from pydantic import Field
 
+from estimator.estimates.verdict.answer import VerdictRequest
 from estimator.question.acting import REPEATED
 from estimator.question.fields import WHOLE, RequestBody
-from estimator.question.sweep import Pricing, Sweep
+from estimator.question.gpu import GpuRef
+from estimator.question.sweep import MAX_LIST, BatchSizes, Pricing, Sweep
 from estimator.question.workload import Targets
+from reports.orders import CreateReportRequest, Name, TagName, plain
 
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
-TagName = Annotated[str, Field(min_length=1, max_length=50, pattern=r"\S")]
+__all__ = ["CreateReportRequest", "plain"]
 
 
-class CreateReportRequest(RequestBody):
-    """A report to compute."""
+class ReportFromEstimateRequest(RequestBody):
+    """A report of the plan of an estimate."""
 
-    name: Annotated[Name, REPEATED] = Field(
-        description="What people will call it.", examples=["Llama 3.1 8B on one H100"]
-    )
+    name: Annotated[Name, REPEATED] = Field(description="What people will call it.", examples=["Which GPU for chat?"])
     tags: Annotated[list[TagName], Field(max_length=20), REPEATED] = Field(
         default=[], description="Words to find it by."
     )
-    sweep: Sweep = Field(description="The settings to cross.")
-    slo: Targets | None = Field(default=None, description="Targets for meets_slo and the best batch within them.")
-    pricing: Pricing | None = Field(
+    estimate: VerdictRequest = Field(description="The body of estimates/verdict/: plan, workload, targets, price.")
+    gpus: Annotated[list[GpuRef], Field(max_length=MAX_LIST)] = Field(
+        default=[], description="GPUs to compare, beside the estimate's own; not given: its own alone."
+    )
+    batch_sizes: BatchSizes = Field(
         default=None,
-        description="GPU prices; not given: the middle of each GPU's sellers, as in estimates.",
+        description="Loads of a workload that takes batch sizes; not given: powers of two from 1 to 256, and its own.",
     )
 
 
@@ -73,11 +74,3 @@ class ScheduleRequest(RequestBody):
 
     period: Literal["daily", "weekly", "monthly"] = Field(description="How often.")
     enabled: bool = Field(default=True, description="false keeps the schedule without running it.")
-
-
-def plain(body: RequestBody | None) -> Any:
-    """The body as JSON-able values, defaults included, by the names of the API.
-
-    A whole number over 64 bits, which a config may hold, becomes a float, as in configs that the catalog keeps.
-    """
-    return None if body is None else orjson.loads(body.model_dump_json(by_alias=True))

@@ -8,6 +8,8 @@ _VERSION = "<uuid:report_id>/versions/<int:number>/"
 
 urlpatterns = [
     path("", report_views.ReportsCollection.as_view(), name="reports"),
+    path("queue/", report_views.QueueView.as_view(), name="queue"),
+    path("from-estimate/", report_views.ReportFromEstimate.as_view(), name="report-from-estimate"),
     path("document-schema/", file_views.DocumentSchemaView.as_view(), name="document-schema"),
     path("<uuid:report_id>/", report_views.ReportDetail.as_view(), name="report"),
     path("<uuid:report_id>/versions/", version_views.VersionsCollection.as_view(), name="versions"),

@@ -38,7 +38,9 @@ CATALOG = (CATALOG_READERS, CATALOG_WRITERS)
 REPORT = (REPORT_READ, REPORT_OWN_WRITE)
 OWNERS_OF_REPORT = (REPORT_OWN_READ, REPORT_OWN_WRITE)
 WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
-    "home": (EVERYBODY, EVERYBODY),
+    # Pages lead whoever is not signed in to the log-in, and show nothing of a report that one may not see.
+    **dict.fromkeys(("home", "compare", "prices-index", "prices"), (EVERYBODY, EVERYBODY)),
+    **dict.fromkeys(("reports-page", "report-new", "report-page", "report-file"), (EVERYBODY, EVERYBODY)),
     "healthz": (EVERYBODY, EVERYBODY),
     "readyz": (EVERYBODY, EVERYBODY),
     "statusz": (EVERYBODY, EVERYBODY),
@@ -71,7 +73,9 @@ WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
     "api-price-history": CATALOG,
     "reports": (MEMBERS_READ, MEMBERS_WRITE),
     "document-schema": (MEMBERS_READ, set()),
-    **dict.fromkeys(("report", "versions", "version", "diff", "rows", "download", "schedule"), REPORT),
+    "queue": (MEMBERS_READ, set()),
+    "report-from-estimate": (MEMBERS_READ, MEMBERS_WRITE),
+    **dict.fromkeys(("report", "versions", "version", "diff", "rows", "decision", "download", "schedule"), REPORT),
     **dict.fromkeys(("cancel", "retry", "recost"), REPORT),
     **dict.fromkeys(("shares", "share", "links", "link"), OWNERS_OF_REPORT),
 }
@@ -146,6 +150,7 @@ def address_of(name: str, world: dict[str, Any]) -> str:
     report = {"report_id": world["reports.report"].pk}
     version = {**report, "number": 1}
     link, share = {**version, "link_id": world["reports.sharelink"].pk}, {**report, "share_id": 1}
+    choices += [{"model": world["catalog.languagemodel"].slug}, {**version, "file_format": "csv"}]
     choices += [report, version, link, share | {"share_id": world["reports.reportshare"].pk}]
     for arguments in choices:
         try:

@@ -200,12 +200,17 @@ def test_links_are_throttled(api, link, settings, monkeypatch):
     assert 429 in statuses
 
 
-def test_html_by_link_is_an_attachment_in_a_sandbox(api, people, shared_report):
+def test_html_by_link_is_a_page_and_its_file_an_attachment_in_a_sandbox(api, people, shared_report):
     url = f"{URL}{shared_report.pk}/versions/1/links/"
     link = api(people["owner"]).post(url, {"format": "html"}).json()
-    assert api(None).get(path_of(link)).status_code == 202
+    page = api(None).get(path_of(link))
+    assert page.status_code == 200
+    assert page["Content-Type"] == "text/html; charset=utf-8"
+    assert "Content-Disposition" not in page
+    path = f"{path_of(link)}?file"
+    assert api(None).get(path).status_code == 202
     worker.run()
-    answer = api(None).get(path_of(link))
+    answer = api(None).get(path)
     b"".join(answer.streaming_content)
     assert answer["Content-Disposition"].startswith("attachment")
     assert answer["Content-Security-Policy"].startswith("sandbox allow-scripts;")
