@@ -31,6 +31,7 @@ _COUNTED: Final[Mapping[str, tuple[str, str]]] = {
     "web_search": ("web_searches", "search"),
     "social_search": ("social_searches", "search"),
     "storage_search": ("storage_searches", "search"),
+    "attachment_search": ("attachment_searches", "search"),
     "rerank_search": ("rerank_searches", "search"),
     "maps_search": ("maps_searches", "search"),
     "code_execution": ("code_executions", "call"),

@@ -14,6 +14,7 @@ from catalog.spelling import near_matches
 from estimator.engine.cost.api import UsageConvention
 from estimator.engine.cost.meters import meter
 from estimator.engine.cost.price_list import STANDARD, InlineTier
+from estimator.engine.cost.price_rules import SEARCH_CONTEXTS
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.recent import Recent
 from estimator.estimates.cost.usage_part import USAGE_KEYS, Counted, UsageField, counted
@@ -235,6 +236,9 @@ def as_sent(part: ApiCostPart, usage: Counted) -> tuple[PriceChoice, Resolved]:
     if read.place and not part.endpoint_class:
         choice = replace(choice, endpoint_class=read.place)
         assumed.append(_("The usage object names the place: %(place)s.") % {"place": read.place})
+    if read.search_context in SEARCH_CONTEXTS and "search_context_size" not in part.model_fields_set:
+        choice = replace(choice, search_context=read.search_context)
+        assumed.append(_("The usage object names the search context: %(size)s.") % {"size": read.search_context})
     given = part.usage_convention
     if given is not None and given != read.convention:
         warnings.append(_("Not used: api.usage_convention; the usage object says itself what its counts hold."))

@@ -12,7 +12,8 @@ from pydantic import Field
 from catalog.spelling import near_matches
 from estimator.engine.cost.api import UsageConvention
 from estimator.engine.cost.meters import meter_of_usage
-from estimator.engine.cost.usage_objects import MAX_COUNT, ReadUsage, read_usage
+from estimator.engine.cost.usage_object import MAX_COUNT, ReadUsage
+from estimator.engine.cost.usage_objects import read_usage
 from estimator.engine.errors import InvalidInputError
 from estimator.question.fields import SMALLEST
 from estimator.resolvers.issues import Issue, ResolutionError
@@ -22,7 +23,7 @@ USAGE_KEYS = (
     "cache_write_1800s_tokens", "cache_write_tokens", "reasoning_tokens", "input_audio_tokens", "output_audio_tokens",
     "input_image_tokens", "input_video_tokens", "web_searches", "images", "cache_storage_token_hours",
     "audio_seconds", "code_executions", "container_sessions", "container_hours", "storage_searches",
-    "storage_gb_days", "social_searches", "maps_searches",
+    "attachment_searches", "storage_gb_days", "social_searches", "maps_searches",
 )  # fmt: skip
 UsageField = Annotated[
     dict[str, Any],
@@ -34,7 +35,8 @@ UsageField = Annotated[
             "cache_write_1h_tokens, cache_write_tokens, output_tokens, reasoning_tokens, input_audio_tokens, "
             "web_searches, code_executions, container_sessions, container_hours, storage_gb_days, images, "
             "cache_storage_token_hours, audio_seconds, …; or the usage object as the provider returned it: OpenAI "
-            "(chat, Responses), Anthropic, Gemini (usageMetadata), Bedrock, DeepSeek, xAI, Moonshot, Qwen, OpenRouter."
+            "(chat, Responses), Anthropic, Gemini (usageMetadata), Bedrock, DeepSeek, xAI, "
+            "Moonshot, Qwen, OpenRouter, Perplexity, Mistral, Groq, Cohere."
         ),
         examples=[{"input_tokens": 1200, "cache_read_tokens": 500, "output_tokens": 300}],
     ),

@@ -9,7 +9,8 @@ from typing import Any
 
 from estimator.engine.cost.api import UsageConvention
 from estimator.engine.cost.meters import meter, meter_of_usage, to_disjoint
-from estimator.engine.cost.usage_objects import ReadUsage, read_usage
+from estimator.engine.cost.usage_object import ReadUsage
+from estimator.engine.cost.usage_objects import read_usage
 from estimator.engine.errors import InvalidInputError
 
 OBJECTS = ("usage", "usageMetadata", "usage_metadata")
@@ -92,7 +93,7 @@ def _own(raw: Mapping[str, Any]) -> ReadUsage:
 
 def _words(row: Mapping[str, Any], read: ReadUsage) -> dict[str, str]:
     """Model, moment, channel and place as the answer spells them, where the row does not say them itself."""
-    said = {"channel": read.channel, "endpoint_class": read.place}
+    said = {"channel": read.channel, "endpoint_class": read.place, "search_context_size": read.search_context}
     if row.get("model") in (None, ""):
         said["model"] = next((row[name] for name in _MODELS if isinstance(row.get(name), str)), None)
     if not row.get("day") and not row.get("at"):

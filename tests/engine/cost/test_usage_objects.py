@@ -65,6 +65,57 @@ OBJECTS = {
          "server_side_tool_usage_details": {"web_search_calls": 3, "x_search_calls": 1}},
         {"input": 26, "cache_read": 6, "output": 9, "reasoning": 94, "web_search": 3, "social_search": 1},
     ),
+    # 2 of its own files, 1 of a collection; calls of MCP have no fee
+    "xAI's tools": (
+        {"input_tokens": 100, "output_tokens": 50, "total_tokens": 150, "input_tokens_details": {"cached_tokens": 0},
+         "num_server_side_tools_used": 5, "cost_in_usd_ticks": 37756000,
+         "server_side_tool_usage_details": {"file_search_calls": 1, "document_search_calls": 2, "mcp_calls": 2}},
+        {"input": 100, "output": 50, "storage_search": 1, "attachment_search": 2},
+    ),
+    # the Realtime API says token_details: 119 + 13 in, of them 64 of text from the cache; 30 + 91 out
+    "OpenAI Realtime": (
+        {"total_tokens": 253, "input_tokens": 132, "output_tokens": 121,
+         "input_token_details": {"text_tokens": 119, "audio_tokens": 13, "cached_tokens": 64,
+                                 "cached_tokens_details": {"text_tokens": 64, "audio_tokens": 0}},
+         "output_token_details": {"text_tokens": 30, "audio_tokens": 91}},
+        {"input": 55, "cache_read": 64, "input_audio": 13, "output": 30, "output_audio": 91},
+    ),
+    "OpenAI transcription": (
+        {"type": "tokens", "input_tokens": 14, "input_token_details": {"text_tokens": 0, "audio_tokens": 14},
+         "output_tokens": 45, "total_tokens": 59},
+        {"input_audio": 14, "output": 45},
+    ),
+    "OpenAI transcription by its length": ({"type": "duration", "seconds": 27}, {"input_audio_second": 27}),
+    "an embedding that tells its total alone": ({"total_tokens": 100}, {"input": 100}),
+    "Groq, whose times are no counts": (
+        {"queue_time": 0.018, "prompt_tokens": 18, "prompt_time": 0.001, "completion_tokens": 556,
+         "completion_time": 0.46, "total_tokens": 574, "total_time": 0.47},
+        {"input": 18, "output": 556},
+    ),
+    "Cohere": (
+        {"billed_units": {"input_tokens": 5, "output_tokens": 418}, "tokens": {"input_tokens": 71}},
+        {"input": 5, "output": 418},
+    ),
+    "Cohere Rerank": ({"billed_units": {"search_units": 3}}, {"rerank_search": 3}),
+    # its reasoning and citations stand beside the answer and the total
+    "Perplexity deep research": (
+        {"prompt_tokens": 33, "completion_tokens": 7163, "total_tokens": 7196, "citation_tokens": 20016,
+         "num_search_queries": 18, "reasoning_tokens": 73997},
+        {"input": 33, "output": 7163, "reasoning": 73997, "citation": 20016, "web_search": 18},
+    ),
+    "Mistral with speech": (
+        {"prompt_audio_seconds": 12, "prompt_tokens": 6, "completion_tokens": 27, "total_tokens": 33},
+        {"input": 6, "output": 27, "input_audio_second": 12},
+    ),
+    "Mistral without": (
+        {"prompt_audio_seconds": {}, "prompt_tokens": 6, "completion_tokens": 27, "total_tokens": 33},
+        {"input": 6, "output": 27},
+    ),
+    "LangChain's words for OpenAI's": (
+        {"input_tokens": 100, "output_tokens": 50, "total_tokens": 150, "output_token_details": {"reasoning": 5},
+         "input_token_details": {"cache_read": 60, "cache_creation": 10, "audio": 4}},
+        {"input": 26, "cache_read": 60, "cache_write": 10, "input_audio": 4, "output": 45, "reasoning": 5},
+    ),
     "Qwen implicit": (
         {"prompt_tokens": 3019, "completion_tokens": 104, "total_tokens": 3123,
          "prompt_tokens_details": {"cached_tokens": 2048}},
