@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimator.engine.elementwise import any_of
 from estimator.engine.forward_pass.flops import active_parameters, attended_pairs
 from estimator.engine.forward_pass.kernels import weight_format
 from estimator.engine.forward_pass.traffic import CacheGroup, ExpertGroup, Gemm, RankLayout
@@ -165,7 +166,7 @@ def floor_prefill_compute_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 
     """
     total = new_tokens * floor.token_s + floor.head_s
     end = new_tokens + cached_tokens
-    nothing_cached = not np.any(cached_tokens)
+    nothing_cached = not any_of(cached_tokens)
     for window, attention in zip(floor.windows, floor.prefill_attention_s, strict=True):
         pairs = attended_pairs(end, window)
         total = total + attention * (pairs if nothing_cached else pairs - attended_pairs(cached_tokens, window))
@@ -200,7 +201,7 @@ def floor_prefill_memory_s(floor: Floor, new_tokens: Any, cached_tokens: Any = 0
     memory = floor.weights_s
     for experts, miss in zip(floor.experts_s, floor.log_miss, strict=True):
         memory = memory + experts * expert_coverage(miss, new_tokens)
-    if np.any(cached_tokens):
+    if any_of(cached_tokens):
         for window, read in zip(floor.windows, floor.read_s, strict=True):
             memory = memory + read * np.minimum(cached_tokens, window)
     return memory

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.engine.elementwise import any_of, within
 from estimator.engine.forward_pass.operators import Folded, slowest_rank, with_experts_s
 from estimator.engine.serving.launch import Scheduler
 
@@ -32,7 +33,7 @@ class PromptPass:
         """
         gpu = self.gpu_s + self.slope_s * (decoding - self.beside)
         launch = folded.launch_s
-        if np.any(scheduler.captured_tokens):
+        if any_of(scheduler.captured_tokens):
             captured = self.tokens + decoding <= scheduler.captured_tokens
             launch = np.where(captured, folded.launch_pieces_s, launch)
         return beside_launch_s(gpu, launch) + folded.step_s
@@ -95,4 +96,4 @@ def spared_share(prompts: Any, most: Any) -> Any:
     [0.0, 0.533, 1.0]
     """
     most = np.maximum(most, 1.0)
-    return np.clip((1.0 - 1.0 / prompts) / np.maximum(1.0 - 1.0 / most, 1e-9), 0.0, 1.0) * (most > 1.0)
+    return within((1.0 - 1.0 / prompts) / np.maximum(1.0 - 1.0 / most, 1e-9), 0.0, 1.0) * (most > 1.0)

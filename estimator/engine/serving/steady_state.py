@@ -7,6 +7,7 @@ import numpy as np
 
 from estimator.constants.scheduling import SCHEDULING
 from estimator.engine.codes import Binding
+from estimator.engine.elementwise import any_of, within
 from estimator.engine.forward_pass.operators import (
     Folded,
     decode_linear_s,
@@ -65,7 +66,7 @@ def prefill_times(folded: Folded, scheduler: Scheduler, new_tokens: Any, cached_
     prompts = np.maximum(np.floor(folded.batched_tokens / np.maximum(new_tokens, 1.0)), 1.0)
     attention = prefill_attention_s(folded, new_tokens, cached_tokens)
     one = packed = _prompts_s(folded, scheduler, 1.0, new_tokens, attention)
-    if np.any(prompts > 1.0):
+    if any_of(prompts > 1.0):
         packed = _prompts_s(folded, scheduler, prompts, new_tokens, attention)
     return Prefill(one_s=one, packed_s=packed / prompts, packed_prompts=prompts)
 
@@ -94,7 +95,7 @@ def batch_prefill_s(folded: Folded, scheduler: Scheduler, load: Load, prefill: P
     >>> round(float(batch_prefill_s(folded, scheduler, load, prefill, 8.0)), 3)
     0.328
     """
-    together = np.clip(sequences, 1.0, prefill.packed_prompts)
+    together = within(sequences, 1.0, prefill.packed_prompts)
     new = load.input_tokens - load.cached_tokens
     attention = prefill_attention_s(folded, new, load.cached_tokens)
     return _prompts_s(folded, scheduler, together, new, attention) * np.maximum(sequences, 1.0) / together

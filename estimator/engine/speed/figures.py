@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimator.engine.codes import Binding
+from estimator.engine.elementwise import any_of
 from estimator.engine.forward_pass.roofline import (
     Floor,
     StepFloor,
@@ -107,7 +108,7 @@ def closed_columns(
     saturated = np.zeros(np.shape(expected.step_s), dtype=bool)
     if mode is not WorkloadMode.OFFLINE:
         saturated = load.concurrency > expected.admitted * (1.0 + 1e-9)
-    if np.any(saturated):
+    if any_of(saturated):
         band = _saturated_band(band, saturated)
     columns: Columns = {
         "saturated": saturated,
@@ -182,7 +183,7 @@ def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
 def _turns_waited(expected: Expected, load: Load, places_doubt: Any) -> dict[str, Any]:
     """End-to-end times that a request waits for a place, with the places said, more of them and fewer."""
     waited = turns_of(load.concurrency, expected.admitted) - 1.0
-    if not np.any(waited > 0.0):
+    if not any_of(waited > 0.0):
         return {"mid": 0.0, "low": 0.0, "high": 0.0}
     doubt = np.where(waited > 1e-9, places_doubt, 1.0)
     more, fewer = (turns_of(load.concurrency, expected.admitted * factor) - 1.0 for factor in (doubt, 1.0 / doubt))
@@ -272,6 +273,6 @@ def binding_columns(parts: dict[Binding, Any], saturated: Any) -> Columns:
 
 def name_limit(columns: Columns, cache_binds: Any) -> None:
     """Where more is asked for than the engine runs at once although the cache has room, a step binds, not the cache."""
-    if np.any(columns["saturated"] & ~cache_binds):
+    if any_of(columns["saturated"] & ~cache_binds):
         parts = {part: columns[name] for part in Binding if (name := f"step_{part.label}_s") in columns}
         columns |= binding_columns(parts, columns["saturated"] & cache_binds)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.engine.elementwise import any_of
 from estimator.engine.serving.queue_table import PERCENTILES
 from estimator.engine.serving.waves import Loop, quantiles_s
 from estimator.engine.speed.figures import Columns
@@ -46,7 +47,7 @@ def as_asked(columns: Columns, statistic: Any, taken_at: Any) -> Columns:
 
     `statistic` is the percentile's share, 0 for the mean; end-to-end times stay those of the client's mean.
     """
-    if "ttft_outside_s" not in columns or not (np.any(statistic) or np.any(taken_at)):
+    if "ttft_outside_s" not in columns or not (any_of(statistic) or any_of(taken_at)):
         return columns
     mean = columns["ttft_s_mid"]
     outside = np.where(np.asarray(taken_at) >= TakenAt.ADMISSION, columns["ttft_outside_s"], 0.0)

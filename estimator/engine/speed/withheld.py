@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from estimator.engine.codes import Reason
+from estimator.engine.elementwise import any_of
 from estimator.engine.serving.load import Load, has_gaps
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.columns import (
@@ -27,7 +28,7 @@ def withhold(
     if mode is WorkloadMode.DECODE_STEP:
         reason = np.full(np.shape(reason), np.int8(Reason.ONE_STEP))
     queueing = columns["saturated"] & hangs_on_settings & (mode is WorkloadMode.CLOSED_LOOP)
-    if np.any(queueing):
+    if any_of(queueing):
         for name in ("ttft_s", "e2e_s"):
             for side in ("low", "mid", "high"):
                 columns[f"{name}_{side}"] = np.where(queueing, np.nan, columns[f"{name}_{side}"])
@@ -40,7 +41,7 @@ def withhold(
 def without_gaps(columns: Columns, output_tokens: Any) -> Columns:
     """Blanks the time between tokens, and its reciprocal, of answers that have no second token."""
     single = ~has_gaps(output_tokens)
-    if not np.any(single):
+    if not any_of(single):
         return columns
     for name in GAP_COLUMNS:
         columns[name] = np.where(single, np.nan, columns[name])
@@ -53,13 +54,13 @@ def blank(columns: Columns, no_room: Any, reason: Any, missing: Any = False) -> 
     """Blanks rows where not one sequence fits, ceiling included, and the expectation where figures are missing."""
     columns["reason"] = np.where(no_room, np.int8(Reason.DOES_NOT_FIT), reason)
     unsaid = no_room | missing
-    if np.any(unsaid):
+    if any_of(unsaid):
         # Nothing waits for a place where none will ever be free.
         columns["saturated"] = columns["saturated"] & ~unsaid
         for name in (*EXPECTED_COLUMNS, *STATE_COLUMNS, *ENERGY_COLUMNS, *OPEN_COLUMNS):
             if name in columns:
                 columns[name] = np.where(unsaid, np.nan, columns[name])
-        if np.any(no_room):
+        if any_of(no_room):
             for name in CEILING_COLUMNS:
                 columns[name] = np.where(no_room, np.nan, columns[name])
     return columns

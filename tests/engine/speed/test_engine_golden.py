@@ -23,7 +23,7 @@ from estimator.engine.forward_pass.roofline import ceiling_floor, floor_prefill_
 from estimator.engine.forward_pass.traffic import rank_layout
 from estimator.engine.memory.engine_caches import kv_allocation
 from estimator.engine.memory.policy import MemoryPolicy
-from estimator.engine.memory.weights import fold as fold_weights
+from estimator.engine.memory.weight_parts import fold as fold_weights
 from estimator.engine.serving.capacity import Capacity
 from estimator.engine.serving.launch import LaunchSettings, scheduler_of
 from estimator.engine.serving.load import Load, context_tokens
