@@ -1,7 +1,6 @@
 """`estimates/memory-fit/`: whether a model and its load fit, what binds, and what would."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
 from estimator.engine.memory.plan import HostMemory, host_memory
 from estimator.engine.memory.suggestions import GpuChoice, Suggestion
 from estimator.engine.model.parameters import ParameterTotals
-from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart, part_of, shown
+from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart, part_of, shown, values_of
 from estimator.estimates.echo import PlanAnswer, plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.memory_fit.compute import CacheFigures, MemoryEstimate, estimate_memory
@@ -322,7 +321,7 @@ def ledger_part(estimate: MemoryEstimate) -> MemoryLedger:
     """The ledger of the worst GPU in the answer's form."""
     ledger, rank = estimate.fit.ledger, estimate.fit.rank
     return MemoryLedger(
-        **asdict(ledger),
+        **values_of(ledger),
         lora_bytes=rank.lora_bytes,
         draft_bytes=rank.draft_bytes,
         mtp_bytes=rank.mtp_bytes,
@@ -340,7 +339,7 @@ def _host_part(estimate: MemoryEstimate) -> HostMemoryPart | None:
     if held is None:
         return None
     total = held.expert_bytes + held.embedding_bytes + held.table_bytes
-    return HostMemoryPart(**asdict(held), total_bytes=total)
+    return HostMemoryPart(**values_of(held), total_bytes=total)
 
 
 def _cache(estimate: MemoryEstimate) -> MemoryCache:

@@ -1,11 +1,10 @@
 """What the server will print of its cache at start, or with which words it refuses."""
 
-from dataclasses import asdict
 from typing import Any
 
 from estimator.engine.memory.replica_cache import cache_bytes
 from estimator.engine.memory.startup_lines import StartupLines, startup_lines
-from estimator.estimates.answers import part_of, shown
+from estimator.estimates.answers import part_of, shown, values_of
 from estimator.estimates.memory_fit.compute import MemoryEstimate
 
 _GIB = 2**30
@@ -40,7 +39,7 @@ def startup_of(estimate: MemoryEstimate) -> Startup:
         max_model_len=memory.overrides.max_model_len or estimate.fit.context_tokens,
     )
     return Startup(
-        **asdict(said),
+        **values_of(said),
         lines=_lines(estimate.plan.engine.engine, said),
     )
 

@@ -80,6 +80,21 @@ def test_a_row_of_a_sweep_equals_the_same_load_alone():
             np.testing.assert_allclose(together[name][index], alone[name][0], rtol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("place", range(len(KEYS)))
+def test_a_row_alone_says_the_same_to_the_last_bit_as_the_same_row_twice(place):
+    # One row of one key is computed with numbers, two of them with arrays.
+    sweep = Sweep([KEYS[place]])
+    for mode in range(len(MODES)):
+        for row in range(4):
+            rows = random_rows(4, seed=place).part(np.array([row]))
+            load = {name: getattr(rows, name) for name in rows.__slots__}
+            alone = sweep.evaluate(Rows(**load | {"key": np.zeros(1, int), "mode": mode}))
+            twice = Rows(**{name: np.repeat(value, 2) if np.ndim(value) else value for name, value in load.items()})
+            both = sweep.evaluate(replace(twice, key=np.zeros(2, int), mode=mode))
+            for name, column in both.items():
+                np.testing.assert_array_equal(alone[name][0], column[0], err_msg=f"{MODES[mode]} {name}")
+
+
 def test_blocks_of_one_key_give_the_same_as_rows_in_any_order():
     count = 64 * 40
     rng = np.random.default_rng(5)
