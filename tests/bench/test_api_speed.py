@@ -4,23 +4,22 @@ Questions differ from call to call in their load, as those of people do: what is
 answer can be.
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import Any
 
-import orjson
 import pytest
-from django.http import HttpRequest, HttpResponse
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
 from estimator.api.parsing import parse_body
 from estimator.api.urls import ENDPOINTS
-from estimator.api.view import EstimateView, RawJsonParser
+from estimator.api.view import EstimateView
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.resolvers.live import current_facts
 from tests.bench.cpu_time import least_cpu_s
+from tests.bench.nothing import Nothing
+from tests.bench.questions import MANY, PLAIN, bodies, bodies_of
 from tests.shipped_catalog import load_shipped_catalog
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db]
@@ -32,17 +31,6 @@ LIMIT = {
     "verdict": 103.0, "memory-fit": 5.4, "throughput": 19.0, "cost": 3.8, "prompt-cache": 4.5, "break-even": 18.5,
     "sizing": 33.0, "tokens": 2.5,
 }  # fmt: skip
-# The first worked example, or the plain question where that asks for many at once (batch sizes, targets, drafts).
-PLAIN: dict[str, dict[str, Any]] = {
-    "throughput": {
-        "model": "llama-3.1-8b",
-        "gpu": "h100-sxm5-80gb",
-        "engine": "vllm",
-        "workload": {"mode": "closed_loop", "input_tokens": 1000, "output_tokens": 300, "concurrency": 32},
-    }
-}
-# The count of a question that differs from call to call.
-VARIED = {"cost": ("api", "usage", "output_tokens"), "prompt-cache": ("prefix_tokens",)}
 LOAD = {"mode": "closed_loop", "input_tokens": 7168, "output_tokens": 1024, "concurrency": 32}
 # memory-fit of the models whose caches have most kinds; of one that does not fit, with its suggestions.
 HARD: dict[str, tuple[dict[str, Any], float]] = {
@@ -59,37 +47,10 @@ HARD: dict[str, tuple[dict[str, Any], float]] = {
 }
 
 
-class Nothing(APIView):
-    """What the framework itself costs: authentication, throttle, parser, an answer."""
-
-    parser_classes = [RawJsonParser]
-    token_scope = "estimate"
-    throttle_scope = "estimates"
-
-    def post(self, request: HttpRequest) -> HttpResponse:
-        assert request.data
-        current_facts()
-        return HttpResponse(b"{}", content_type="application/json")
-
-
 @pytest.fixture(autouse=True)
 def catalog(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(APIView, "throttle_classes", [])
     load_shipped_catalog(with_genai_prices=False)
-
-
-def bodies(body: dict[str, Any], path: tuple[str, ...] = ("workload", "input_tokens")) -> list[bytes]:
-    """The question with 32 counts that follow one another; as it is where it has no such count."""
-    found = []
-    for more in range(32):
-        changed = copy.deepcopy(body)
-        part: Any = changed
-        for name in path[:-1]:
-            part = part.get(name, {})
-        if path[-1] in part:
-            part[path[-1]] += more
-        found.append(orjson.dumps(changed))
-    return found
 
 
 def through(view: type[APIView], raw: list[bytes]) -> Callable[[], None]:
@@ -115,7 +76,7 @@ def by_slug(slug: str) -> Endpoint[Any, Any]:
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.slug)
 def test_a_view_against_one_that_does_nothing(endpoint: Endpoint[Any, Any]) -> None:
     slug = endpoint.slug
-    raw = bodies(PLAIN.get(slug, endpoint.examples[0].body), VARIED.get(slug, ("workload", "input_tokens")))
+    raw = bodies_of(endpoint)
     asked = Asked(facts=current_facts(), explain=False)
     parsed: Iterator[Any] = cycle([parse_body(endpoint.request, one, asked.facts) for one in raw])
     whole_s, nothing_s, estimate_s = least_cpu_s(
@@ -138,9 +99,7 @@ def test_memory_fit_of_the_models_with_most_kinds_of_cache(case: str) -> None:
 
 
 def test_64_batch_sizes_against_one() -> None:
-    one = PLAIN["throughput"]
-    many = one | {"workload": one["workload"] | {"batch_sizes": list(range(1, 65))}}
     view = view_of(by_slug("throughput"))
-    many_s, one_s = least_cpu_s(through(view, bodies(many)), through(view, bodies(one)))
+    many_s, one_s = least_cpu_s(through(view, bodies(MANY)), through(view, bodies(PLAIN["throughput"])))
     print(f"\n64 batch sizes: {many_s * 1e6:.0f} µs, {many_s / one_s:.2f} x one (aim 2)")  # noqa: T201
     assert many_s <= 3.3 * one_s
