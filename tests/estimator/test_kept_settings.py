@@ -61,7 +61,7 @@ def test_the_key_of_a_setting_has_every_field_of_its_parts():
     for name, part in (("parallelism", Parallelism), ("precision", Precision), ("memory", Memory)):
         for field in part.model_fields:
             keys.add(_key_of(plain.model_copy(update={name: part.model_construct(**{field: "another"})})))
-    whole = {"model", "gpu", "engine", "speculative", "lora", "mtp_layers_loaded", "launch"}
+    whole = {"model", "gpu", "engine", "speculative", "lora", "mtp_layers_loaded", "launch", "power_cap_w"}
     keys.add(_key_of(plain.model_copy(update={"engine_settings": {"stream_interval": 10}})))
     keys.add(_key_of(plain.model_copy(update={"engine_settings": {"stream_interval": 20}})))
     keys |= {_key_of(plain.model_copy(update={field: "another"})) for field in whole}
