@@ -64,13 +64,15 @@ def _spreads() -> Mapping[str, Mapping[str, Spread]]:
     )
 
 
-def _half_widths() -> Mapping[str, float]:
+def _half_widths(name: str) -> Mapping[str, float]:
     rows = read_constants(DATA_DIR / "bands.csv")
-    return MappingProxyType({row.scope["metric"]: row.value for row in rows if row.name == "distance_half_width"})
+    return MappingProxyType({row.scope["metric"]: row.value for row in rows if row.name == name})
 
 
 # metric → half-width in ln that a distance of one adds, as the root of squares.
-DISTANCE_HALF_WIDTHS = _half_widths()
+DISTANCE_HALF_WIDTHS = _half_widths("distance_half_width")
+# metric → half-width in ln of an 80 % band around one measured run of a setting, for the next run of it.
+REPEAT_HALF_WIDTHS = _half_widths("repeat_half_width")
 # metric → class → spread. Times for tpot, ttft; rates for the others.
 SPREADS = _spreads()
 BAND_RULES = typed(BandRules, {name: row for name, row in constants_of("bands.csv").items() if not row.scope})

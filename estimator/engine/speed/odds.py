@@ -220,9 +220,22 @@ def _within(times: Times, first_s: float, whole_s: float, most: Any) -> Floats:
 
 def _slower(times: Times, share: Any) -> Any:
     """How many times as long as its middle a token takes at this share of its errors; 1 where none follows."""
-    logit = np.log(share / np.maximum(1.0 - share, 1e-12)) / log(_ODDS_AT_END)
-    width = np.where(logit >= 0.0, np.log(times.each.high / times.each.mid), np.log(times.each.mid / times.each.low))
-    return np.where(times.gaps > 0.0, np.maximum(np.exp(width * logit), times.each.least / times.each.mid), 1.0)
+    return np.where(times.gaps > 0.0, time_at(share, times.each) / times.each.mid, 1.0)
+
+
+def time_at(share: Any, ends: Ends) -> Floats:
+    """The time that is met with this chance: `chance_within` turned round, never below the ceiling; seconds.
+
+    Equation: docs/model.md, eq. (71). Source: docs/accuracy.md.
+
+    >>> band = Ends(low=0.8, mid=1.0, high=1.25, least=0.5)
+    >>> [round(float(time_at(share, band)), 2) for share in (0.1, 0.5, 0.9)]
+    [0.8, 1.0, 1.25]
+    """
+    with np.errstate(all="ignore"):
+        logit = np.log(share / np.maximum(1.0 - np.asarray(share), 1e-12)) / log(_ODDS_AT_END)
+        width = np.where(logit >= 0.0, np.log(ends.high / ends.mid), np.log(ends.mid / ends.low))
+        return np.asarray(np.maximum(ends.mid * np.exp(width * logit), ends.least))
 
 
 def _hurried(times: Times, slower: Any) -> Any:

@@ -51,10 +51,15 @@ class LaunchCommand:
     arguments: Arguments | None
 
 
-@cache
 def argument_lists() -> dict[str, Arguments]:
-    """The argument lists by engine profile."""
-    entries = yaml.safe_load(_ARGUMENTS.read_text(encoding="utf-8"))
+    """The argument lists of servers by engine profile."""
+    return read_argument_lists(_ARGUMENTS)
+
+
+@cache
+def read_argument_lists(path: Path) -> dict[str, Arguments]:
+    """The argument lists of a file by engine profile."""
+    entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {
         profile: Arguments(
             program=entry["program"],
@@ -103,9 +108,15 @@ def _model(plan: Plan, source: str | None) -> tuple[str, ...]:
     """The model as the program takes it; a variable of the shell where its repository is not known."""
     if plan.engine.kind == "llama_cpp":
         return ("--model", '"$GGUF"')
-    found = _REPOSITORY.search(source or "")
-    name = shlex.quote(found.group(1)) if found else '"$MODEL"'
+    found = repository_of(source)
+    name = shlex.quote(found) if found else '"$MODEL"'
     return ("--model-path", name) if plan.engine.engine == "sglang" else (name,)
+
+
+def repository_of(source: str | None) -> str | None:
+    """The repository of a model's files, by where the catalog read its config; None where that does not say it."""
+    found = _REPOSITORY.search(source or "")
+    return found.group(1) if found else None
 
 
 def _formats(plan: Plan) -> Iterator[str]:

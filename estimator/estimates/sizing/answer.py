@@ -19,6 +19,7 @@ from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.sizing.compute import Option, ranked, size
 from estimator.estimates.sizing.echo import SizingInputs
 from estimator.estimates.sizing.nearest import Budget, Neighbourhood, binds, nearest_candidate
+from estimator.estimates.sizing.next_measurement import sizing_measurement
 from estimator.estimates.sizing.parts import SizingAnswer, nearest_part, option_part, rejected_part
 from estimator.estimates.sizing.question import Demand
 from estimator.estimates.throughput.idle import idle_settings_of_speed
@@ -158,6 +159,7 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
         objective=body.objective,
         binding_constraint=binding,
         options=[option_part(option, budget) for option in order],
+        next_measurement=sizing_measurement(order, demand, slo, asked.facts) if order else None,
         rejected=[rejected_part(option) for option in sized if option.served is None],
         nearest=None if nearest is None else nearest_part(nearest),
     )

@@ -8,6 +8,7 @@ from estimator.estimates.answers import BASIS_HELP, Amount, Answer, Basis, Respo
 from estimator.estimates.sizing.compute import Option
 from estimator.estimates.sizing.echo import SizingInputs
 from estimator.estimates.sizing.nearest import Budget, Nearest
+from estimator.estimates.sizing.next_measurement import SizingMeasurement
 from estimator.resolvers.candidates import Candidate
 
 
@@ -93,6 +94,9 @@ class SizingAnswer(Answer):
     objective: str = Field(description="What the options are ranked by.")
     binding_constraint: str | None = Field(description="What rules everything out; null when feasible.")
     options: list[SizingOption] = Field(description="Candidates that serve the demand; those within budget first.")
+    next_measurement: SizingMeasurement | None = Field(
+        description="The benchmark that would narrow the choice most; null without targets or options."
+    )
     rejected: list[SizingRejected] = Field(description="Candidates that serve nothing.")
     nearest: SizingNearest | None = Field(description="The nearest that would be feasible; null when feasible.")
 

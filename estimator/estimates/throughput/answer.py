@@ -19,6 +19,7 @@ from estimator.estimates.throughput.energy import EnergyPart, energy_part
 from estimator.estimates.throughput.explain import steps_of
 from estimator.estimates.throughput.figures import SpeedFigures, band_part
 from estimator.estimates.throughput.idle import idle_settings_of_speed
+from estimator.estimates.throughput.next_measurement import NextMeasurement, next_measurement
 from estimator.estimates.throughput.odds import TargetOdds, unknown_text
 from estimator.estimates.throughput.parts import (
     CeilingPart,
@@ -40,6 +41,7 @@ from estimator.estimates.unused import unused_in_plan, unused_warnings
 from estimator.figures.reasons import REASONS
 from estimator.figures.speed import METRICS
 from estimator.question.plan import PlanRequest
+from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
@@ -87,6 +89,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         first_token=_first_token(result),
         meets_slo=_meets(result),
         odds=None if result.targets is None else odds_part(result, result.targets.odds),
+        next_measurement=None if result.targets is None else measurement_of(result, result.targets.odds, asked.facts),
         speculative=_speculative(result),
         rows=result.rows,
         launch_hint=_launch_hint(result),
@@ -256,6 +259,12 @@ def odds_part(result: Throughput, found: TargetOdds) -> OddsPart:
         all=found.together,
         reason=unknown_text(found, _reason_text(result), ideal=result.prepared.ideal is not None),
     )
+
+
+def measurement_of(result: Throughput, found: TargetOdds, facts: Facts) -> NextMeasurement:
+    """The measurement that would narrow the decision on a plan most."""
+    unknown = unknown_text(found, _reason_text(result), ideal=result.prepared.ideal is not None)
+    return next_measurement(result.plan, found, facts, unknown)
 
 
 def _speculative(result: Throughput) -> SpeculativePart | None:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from estimator.engine.options import TARGETS
 from estimator.engine.specs import WorkloadMode
+from estimator.engine.speed.narrowing import doubt_after
 from estimator.engine.speed.odds import Ends, Times, odds, together
 from estimator.estimates.throughput.goodput import tpot_binds
 from estimator.question.workload import ResolvedWorkload, Targets
@@ -19,16 +20,22 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 # From these chances on a load is called safe, and likely: the slow end of one target's band, and its middle.
 SAFE, LIKELY, HARDLY = 0.9, 0.5, 0.1
+# From this chance on, or from its opposite down, nothing is left to find out.
+SURE = 0.98
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetOdds:
-    """Chance that each target is met (None: not asked, or not known), and all together."""
+    """Chance that each target is met (None: not asked, or not known), and all together.
+
+    `doubt_after` is the doubt whether all are met that is left on average once the load is measured.
+    """
 
     ttft_s: float | None
     tpot_s: float | None
     e2e_s: float | None
     together: float | None
+    doubt_after: float | None = None
 
 
 def targets_of(slo: Targets) -> dict[str, float]:
@@ -105,15 +112,17 @@ def _times(columns: Mapping[str, Any], workload: ResolvedWorkload, slo: Targets)
 
 def odds_at(columns: Mapping[str, Any], workload: ResolvedWorkload, slo: Targets) -> TargetOdds:
     """Chances of the first row of the engine's columns."""
-    asked = targets_of(slo)
-    found = odds(_times(columns, workload, slo), asked)
+    asked, times = targets_of(slo), _times(columns, workload, slo)
+    if all(_width({name: _floats(columns[name]) for name in _BANDS}, name)[0] <= 0.0 for name in TARGETS):
+        return TargetOdds(ttft_s=None, tpot_s=None, e2e_s=None, together=None)
+    found = odds(times, asked)
     said = {name: _said(getattr(found, name)) for name in TARGETS}
     if not tpot_binds(workload):
         said["tpot_s"] = None
     known = bool(asked) and (tpot_binds(workload) or set(asked) != {"tpot_s"})
-    if all(_width({name: _floats(columns[name]) for name in _BANDS}, name)[0] <= 0.0 for name in TARGETS):
-        return TargetOdds(ttft_s=None, tpot_s=None, e2e_s=None, together=None)
-    return TargetOdds(**said, together=_said(found.together) if known else None)
+    every = _said(found.together) if known else None
+    after = None if every is None or not 1.0 - SURE < every < SURE else doubt_after(times, asked)
+    return TargetOdds(**said, together=every, doubt_after=after)
 
 
 def _said(chance: Any) -> float | None:

@@ -9,6 +9,7 @@ from estimator.estimates.echo import PlanAnswer
 from estimator.estimates.throughput.compute import SpeculationResult
 from estimator.estimates.throughput.energy import EnergyPart
 from estimator.estimates.throughput.figures import SpeedFigures
+from estimator.estimates.throughput.next_measurement import NextMeasurement
 from estimator.figures.energy import ENERGY
 from estimator.figures.speed import FIGURES
 from estimator.question.traffic import Statistic, TakenFrom, TrafficKind
@@ -292,6 +293,9 @@ class ThroughputAnswer(PlanAnswer):
     )
     meets_slo: MeetsSloPart | None = Field(description="Targets; null without slo.")
     odds: OddsPart | None = Field(description="Chances of meeting the targets; null without slo.")
+    next_measurement: NextMeasurement | None = Field(
+        description="The benchmark that would narrow the decision on the targets most; null without slo."
+    )
     speculative: SpeculativePart | None = Field(description="Speculative decoding; null when not asked for.")
     rows: list[RowPart] = Field(description="One row for each of batch_sizes, in their order.")
     launch_hint: list[str] = Field(

@@ -22,6 +22,7 @@ from estimator.estimates.memory_fit.launch_command import launch_command
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_warnings
 from estimator.estimates.throughput.answer import (
     expected_part,
+    measurement_of,
     odds_part,
     speed_word_of,
     throughput_assumptions,
@@ -90,6 +91,7 @@ def answer_verdict(body: VerdictRequest, asked: Asked) -> VerdictAnswer:
         max_concurrency_within_slo=_users(judged.users),
         max_requests_per_s_within_slo=_rates(judged),
         odds=odds_part(speed, judged.odds) if has_targets(plan) else None,
+        next_measurement=measurement_of(speed, judged.odds, asked.facts) if has_targets(plan) else None,
         memory=_memory(memory),
         speed=expected_part(speed),
         energy=energy_part(plan, speed.prepared, speed.figures),

@@ -11,6 +11,7 @@ from estimator.estimates.echo import PlanAnswer
 from estimator.estimates.memory_fit.answer import MemoryLedger
 from estimator.estimates.throughput.capacity import LoadWithin
 from estimator.estimates.throughput.energy import EnergyPart
+from estimator.estimates.throughput.next_measurement import NextMeasurement
 from estimator.estimates.throughput.parts import BindingName, ExpectedPart, OddsPart, SpeedName
 
 StateName = Literal["safe", "likely", "fits", "too_slow", "speed_unknown", "does_not_fit"]
@@ -107,6 +108,9 @@ class VerdictAnswer(PlanAnswer):
         "band); null unless open loop."
     )
     odds: OddsPart | None = Field(description="Chances of meeting the targets at the asked load; null without slo.")
+    next_measurement: NextMeasurement | None = Field(
+        description="The benchmark that would narrow the verdict most; null without slo."
+    )
     memory: VerdictMemory
     speed: ExpectedPart = Field(description="Speed at the asked load, as throughput says it.")
     energy: EnergyPart | None = Field(description="Power and energy at the asked load, as throughput says it.")
