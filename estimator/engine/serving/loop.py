@@ -1,4 +1,4 @@
-"""The closed loop played through, request by request: what the closed form in `waves` must meet.
+"""A loop played through, request by request, closed or with arrivals: what the closed forms must meet.
 
 One rank in plain Python. Decode steps in which nothing changes are taken at once: until one sequence ends, the mailbox
 is read, or the next request comes.
@@ -71,30 +71,49 @@ class _Line:
     door_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Sequences that run at once at most, and rounds of the loop after which it is given up."""
+
+    places: float = inf
+    rounds: float = inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """When requests are sent: the first ones at these seconds, then one for each that ends, `outside_s` beside each."""
+
+    at_s: Sequence[float]
+    outside_s: float
+
+
 class _Loop:
-    """Plays requests through one server; `concurrency` are in flight at a time."""
+    """Plays requests through one server, at most `places` of them inside at a time."""
 
     def __init__(
-        self,
-        folded: Folded,
-        scheduler: Scheduler,
-        requests: Sequence[Request],
-        concurrency: int,
-        client_s: float,
-        sending_gap_s: float,
+        self, folded: Folded, scheduler: Scheduler, requests: Sequence[Request], sending: Sending, limits: Limits
     ) -> None:
         self.folded, self.scheduler, self.requests = folded, scheduler, requests
-        self.concurrency = min(concurrency, len(requests))
-        self.outside_s = client_s + float(scheduler.server_s) + float(scheduler.chunk_s) * concurrency
+        self.outside_s, self.limits = sending.outside_s, limits
         self.clock, self.line = _Clock(), _Line(sent=[0.0] * len(requests))
         self.first, self.last = np.zeros(len(requests)), np.zeros(len(requests))
-        for number in range(self.concurrency):
-            self._send(number, number * sending_gap_s)
+        for number, at in enumerate(sending.at_s):
+            self._send(number, at)
 
     def play(self) -> Played:
-        """Until every request has ended."""
-        left = len(self.requests)
+        """Until every request has ended.
+
+        Raises:
+            InvalidInputError: it takes more rounds than the limit.
+        """
+        left, rounds = len(self.requests), 0
         while left:
+            rounds += 1
+            if rounds > self.limits.rounds:
+                detail = (
+                    f"this load takes more than {self.limits.rounds:,.0f} passes and changes to play: ask for fewer"
+                )
+                raise InvalidInputError(detail, field="simulated_requests")
             self._wait_for_work()
             self._look()
             ready, tokens, attention = self._plan()
@@ -132,10 +151,11 @@ class _Loop:
 
     def _plan(self) -> tuple[list[int], int, float]:
         """Prompts of the next pass: those that end in it, their tokens, and seconds of their attention."""
-        line, ready, tokens, attention = self.line, [], 0, 0.0
+        line, tokens, attention = self.line, 0, 0.0
+        ready: list[int] = []
         beside = 0 if self.scheduler.prompts_alone else len(line.decoding)
         left = floor(float(self.folded.batched_tokens)) - beside
-        while line.waiting and left >= 1:
+        while line.waiting and left >= 1 and len(line.decoding) + len(ready) < self.limits.places:
             number = line.waiting[0]
             had = line.done.get(number, 0)
             rest = self.requests[number].input_tokens - had
@@ -212,6 +232,9 @@ class _Loop:
         return len(ended)
 
 
+_NO_LIMITS = Limits()
+
+
 def play(
     folded: Folded,
     scheduler: Scheduler,
@@ -220,6 +243,7 @@ def play(
     *,
     client_s: float = 0.0,
     sending_gap_s: float = 0.0,
+    limits: Limits = _NO_LIMITS,
 ) -> Played:
     """A benchmark's run: as many requests at once as are in flight, then one for each that ends.
 
@@ -230,12 +254,54 @@ def play(
         concurrency: requests in flight.
         client_s: the client's own time in each.
         sending_gap_s: between two that are sent together.
+        limits: of the server and of the work.
 
     Raises:
-        InvalidInputError: ranks, stages, or prompts that are held back: those are in the closed form alone.
+        InvalidInputError: ranks, stages, or prompts that are held back: those are in the closed form alone; or more
+            rounds than the limit.
     """
-    if float(folded.attention_dp * folded.pipeline) > 1.0 or scheduler.batch_steps or scheduler.rank_steps:
+    _check(folded, scheduler)
+    outside = client_s + float(scheduler.server_s) + float(scheduler.chunk_s) * concurrency
+    first = [number * sending_gap_s for number in range(min(concurrency, len(requests)))]
+    return _Loop(folded, scheduler, requests, Sending(at_s=first, outside_s=outside), limits).play()
+
+
+def play_arrivals(
+    folded: Folded,
+    scheduler: Scheduler,
+    requests: Sequence[Request],
+    arrivals_s: Sequence[float],
+    *,
+    client_s: float = 0.0,
+    limits: Limits = _NO_LIMITS,
+) -> Played:
+    """Requests that come by themselves, at these seconds, whoever has ended.
+
+    Args:
+        folded: constants of one key with one rank.
+        scheduler: settings of its server.
+        requests: lengths, in the order in which they come.
+        arrivals_s: when each comes, ascending, one for each request.
+        client_s: the client's own time in each.
+        limits: of the server and of the work.
+
+    Raises:
+        InvalidInputError: ranks, stages, or prompts that are held back; or more rounds than the limit.
+    """
+    _check(folded, scheduler)
+    sending = Sending(at_s=arrivals_s, outside_s=client_s + float(scheduler.server_s))
+    return _Loop(folded, scheduler, requests, sending, limits).play()
+
+
+def can_be_played(folded: Folded, scheduler: Scheduler) -> bool:
+    """Whether a key is one that the loop plays: one attention-data rank and stage, no waits to batch."""
+    return (
+        float(folded.attention_dp * folded.pipeline) <= 1.0 and not scheduler.batch_steps and not scheduler.rank_steps
+    )
+
+
+def _check(folded: Folded, scheduler: Scheduler) -> None:
+    if not can_be_played(folded, scheduler):
         raise InvalidInputError(
             "a simulation takes one attention-data rank and stage, and no waits to batch", field="workload.traffic"
         )
-    return _Loop(folded, scheduler, requests, concurrency, client_s, sending_gap_s).play()

@@ -1,6 +1,9 @@
 """`estimates/throughput/`: ceiling and expected speed of a replica under a load."""
 
+from typing import Annotated
+
 from django.utils.translation import gettext as _
+from pydantic import Field
 
 from estimator.engine.codes import Reason
 from estimator.engine.forward_pass.roofline import added, ridge_flops_per_byte
@@ -36,19 +39,39 @@ from estimator.estimates.throughput.parts import (
     SpeedName,
     ThroughputAnswer,
 )
+from estimator.estimates.throughput.simulated import MOST_REQUESTS, Percentiles, simulated
+from estimator.estimates.throughput.simulated import Asked as Playing
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
 from estimator.estimates.unused import unused_in_plan, unused_warnings
 from estimator.figures.reasons import REASONS
 from estimator.figures.speed import METRICS
+from estimator.question.acting import Needs
+from estimator.question.fields import WHOLE
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
 
+_SIMULATED = Needs("percentiles: simulated is needed with it", lambda body: body.percentiles == "simulated")
+
 
 class ThroughputRequest(PlanRequest):
     """Model, GPU, engine, settings and the load on one replica."""
+
+    percentiles: Percentiles = Field(
+        default="closed_form",
+        description="closed_form; or simulated: the load is played through request by request as well, and `simulated` "
+        "has the percentiles.",
+    )
+    simulated_requests: Annotated[Annotated[int, Field(ge=10, le=MOST_REQUESTS), WHOLE] | None, _SIMULATED] = Field(
+        default=None,
+        description=f"Requests to play, 10 to {MOST_REQUESTS:,}, at least three times workload.concurrency; ten for "
+        "each in flight when not given.",
+    )
+    simulation_seed: Annotated[Annotated[int, Field(ge=0, le=2**31), WHOLE], _SIMULATED] = Field(
+        default=0, description="Seed of lengths and arrivals; the same gives the same figures."
+    )
 
 
 def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer:
@@ -89,6 +112,9 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         first_token=_first_token(result),
         meets_slo=_meets(result),
         odds=None if result.targets is None else odds_part(result, result.targets.odds),
+        simulated=simulated(result, Playing(requests=body.simulated_requests, seed=body.simulation_seed))
+        if body.percentiles == "simulated"
+        else None,
         next_measurement=None if result.targets is None else measurement_of(result, result.targets.odds, asked.facts),
         speculative=_speculative(result),
         rows=result.rows,

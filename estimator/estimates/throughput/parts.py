@@ -10,6 +10,7 @@ from estimator.estimates.throughput.compute import SpeculationResult
 from estimator.estimates.throughput.energy import EnergyPart
 from estimator.estimates.throughput.figures import SpeedFigures
 from estimator.estimates.throughput.next_measurement import NextMeasurement
+from estimator.estimates.throughput.simulated import SimulatedPart
 from estimator.figures.energy import ENERGY
 from estimator.figures.speed import FIGURES
 from estimator.question.traffic import Statistic, TakenFrom, TrafficKind
@@ -293,6 +294,9 @@ class ThroughputAnswer(PlanAnswer):
     )
     meets_slo: MeetsSloPart | None = Field(description="Targets; null without slo.")
     odds: OddsPart | None = Field(description="Chances of meeting the targets; null without slo.")
+    simulated: SimulatedPart | None = Field(
+        description="The load played through request by request; null where percentiles: simulated is not asked for."
+    )
     next_measurement: NextMeasurement | None = Field(
         description="The benchmark that would narrow the decision on the targets most; null without slo."
     )
