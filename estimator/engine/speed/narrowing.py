@@ -16,7 +16,7 @@ _OUTCOMES = 9
 def doubt(chance: Any) -> Any:
     """How uncertain a yes or no of this chance is: its variance, 0 where it is sure, a quarter where it is even.
 
-    A share. Equation: docs/model.md, eq. (74). Source: Brier 1950; the variance of a yes or no.
+    A share. Equation: docs/model.md, eq. (78). Source: Brier 1950; the variance of a yes or no.
 
     >>> doubt(0.5), doubt(1.0)
     (0.25, 0.0)
@@ -28,7 +28,7 @@ def doubt_after(times: Times, targets: Mapping[str, float]) -> float:
     """The doubt that is left on average once TTFT and TPOT of the one row are measured: runs repeat within a band.
 
     A share. Outcomes are tried at equal shares of both errors, as if the two were apart. Equation: docs/model.md,
-    eq. (74). Source: docs/constants.md, runs of one setting.
+    eq. (78). Source: docs/constants.md, runs of one setting.
 
     >>> times = Times(
     ...     first=Ends(low=0.5, mid=1.0, high=2.0, least=0.1), each=Ends(low=0.01, mid=0.02, high=0.04, least=0.001),
