@@ -19,6 +19,11 @@ LOAD = {"input_tokens": 8000, "output_tokens": 500, "concurrency": 4}
 
 
 def command(load=LOAD, **asked):
+    return launched(load, **asked)[1]
+
+
+def launched(load=LOAD, **asked):
+    """The plan and its command."""
     facts = shipped.facts()
     body = {"model": "llama-3.3-70b-instruct", "gpu": "h100-sxm5-80gb", "engine": "vllm-0.33"} | asked
     plan = resolve_plan(PlanRequest(**body, workload=Workload(**load)), facts)
@@ -31,7 +36,7 @@ def command(load=LOAD, **asked):
         sequences=fit.sequences,
         engine_sequences=fit.engine_sequences_limit,
     )
-    return launch_command(server, facts.row("model", plan.model.slug).get("source"))
+    return plan, launch_command(server, facts.row("model", plan.model.slug).get("source"))
 
 
 def test_vllm_serves_the_repository_with_the_plan_s_degrees_and_formats():

@@ -85,6 +85,14 @@ def test_an_address_holds_the_whole_question_and_nothing_empty():
     assert again.query == question.query
 
 
+def test_the_command_and_the_manifest_are_shown_to_be_copied(client, get):
+    launch = verdict(client)["launch"]
+    copied = {attrs["data-copy"] for attrs in get().all("button") if "data-copy" in attrs}
+    assert {launch["command"], launch["manifest"]} <= copied
+    amd = {"gpu": "mi300x", "gpus": "4"}
+    assert verdict(client, **amd)["launch"]["manifest_reason"] in get(f"?{read({**FIRST, **amd}).query}").text()
+
+
 def test_htmx_gets_the_answer_alone_and_the_address_it_stands_for(client):
     whole = client.get("/", FIRST)
     part = client.post("/", FIRST, headers={"HX-Request": "true"})

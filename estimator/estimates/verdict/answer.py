@@ -19,6 +19,7 @@ from estimator.estimates.memory_fit.answer import ledger_part
 from estimator.estimates.memory_fit.compute import MemoryEstimate, estimate_memory
 from estimator.estimates.memory_fit.launch import Server, launch_hint
 from estimator.estimates.memory_fit.launch_command import launch_command
+from estimator.estimates.memory_fit.manifest import manifest
 from estimator.estimates.memory_fit.notes import memory_not_modelled, memory_warnings
 from estimator.estimates.throughput.answer import (
     expected_part,
@@ -262,16 +263,20 @@ def _launch_hint(estimate: MemoryEstimate) -> list[str]:
 def _launch(estimate: MemoryEstimate, asked: Asked) -> LaunchPart:
     """The command of a server that holds the load, checked against the arguments of the engine's version."""
     if not estimate.fit.feasible:
-        return LaunchPart(command=None, reason=_("The load does not fit."), version=None, source=None)
+        reason = _("The load does not fit.")
+        none = dict.fromkeys(("command", "version", "source", "manifest"))
+        return LaunchPart(**none, reason=reason, manifest_reason=reason)
     slug = estimate.plan.model.slug
     source = None if slug is None else str(asked.facts.row("model", slug).get("source") or "")
     found = launch_command(_server(estimate), source)
-    read = found.arguments
+    read, kubernetes = found.arguments, manifest(estimate.plan, found)
     return LaunchPart(
         command=found.command,
         reason=found.reason,
         version=None if read is None else read.version,
         source=None if read is None else read.source,
+        manifest=kubernetes.text,
+        manifest_reason=kubernetes.reason,
     )
 
 

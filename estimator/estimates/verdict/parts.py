@@ -94,6 +94,11 @@ class LaunchPart(ResponsePart):
     reason: str | None = Field(description="Why there is no command.")
     version: str | None = Field(description="Version of the engine whose arguments were read; null when none was.")
     source: str | None = Field(description="Where its arguments were read.")
+    manifest: str | None = Field(
+        description="The same as a Kubernetes manifest, YAML: a Deployment with GPUs, probes and shared memory, and a "
+        "Service. Null with a reason."
+    )
+    manifest_reason: str | None = Field(description="Why there is no manifest.")
 
 
 class VerdictAnswer(PlanAnswer):
