@@ -4,6 +4,7 @@ from django.urls import path
 
 from pages import calculator, compare, prices
 from pages.reports import listing, order, report, shared
+from pages.documentation import views as documentation
 
 urlpatterns = [
     path("", calculator.calculator, name="home"),
@@ -15,4 +16,6 @@ urlpatterns = [
     path("reports/<uuid:report_id>/", report.report, name="report-page"),
     path("reports/<uuid:report_id>/<int:number>/<slug:file_format>/", report.file, name="report-file"),
     path("r/<str:text>/", shared.SharedPage.as_view(), name="share-link"),
+    path("docs/", documentation.index, name="documentation"),
+    path("docs/<path:name>/", documentation.page, name="documentation-page"),
 ]
