@@ -9,8 +9,8 @@ What the package means, and how it becomes rows (see docs/prices.md for the list
 - A model without any price is free where the list says so (`says_free`): rows of zero. Any other is named.
 - Variants override single prices for a request context (batch, service tier …); they become rows of a channel or of
   an endpoint class. They are resolved by the package's own `get_prices`.
-- A price with tiers applies to the whole request when the total prompt is above the tier's start. A flat price beside
-  tiered ones holds in every tier: it is written out for each.
+- A price with tiers applies to the whole request when the total prompt is above the tier's start. A flat price of
+  tokens beside tiered ones says nothing of long prompts; searches and the like know no tiers.
 - Amounts with more than 12 decimals are noise of float sums and rounded there, half even.
 """
 
@@ -304,7 +304,8 @@ class _Collector:
                 meter, unit = meter_of_price_key(key, self._fixed["model"])
                 # A flat price of tokens beside tiered ones says nothing of long prompts: the seller may bill another
                 # price there, or not take them over this channel (GPT-5.5 over priority).
-                flat = tiered and unit == "mtok" and not _tiers(price)
+                # Searches and the like know no tiers.
+                flat = unit != "mtok" or (tiered and not _tiers(price))
                 for threshold in (None,) if flat else (None, *thresholds):
                     self._add(
                         StatedPrice(

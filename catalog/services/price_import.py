@@ -143,17 +143,13 @@ def _compare(
     withdrawn: Sequence[tuple[Period, str]],
 ) -> None:
     held = [row for row in rows if not _is_own(row, source)]
-    taken = [period_of(row) for row in held]
-    open_days = [gap for price in prices for gap in _gaps(price.period, taken)]
-    for period, reason in withdrawn:
-        if any(gap.meets(period) for gap in open_days):
-            draft.left.append(Left(key=key, reason=reason, by_person=True))
-        taken.append(period)
+    untold = _untold(prices, held, source)
+    taken = _taken(key, prices, held, untold, withdrawn, draft)
     for row in rows:
         if row in held:
             continue
         try:
-            closing = _closing(row, prices, source.retrieved_on)
+            closing = _guessed(row, untold) or _closing(row, prices, source.retrieved_on)
         except _UndatedError:
             closing = None
             draft.left.append(Left(key=key, reason=_("the source states another price, and nobody knows since when")))
@@ -169,6 +165,46 @@ def _compare(
         draft.left += [
             Left(key=key, reason=_held_reason(row, price)) for row in held if price.period.meets(period_of(row))
         ]
+
+
+def _taken(
+    key: PriceKey,
+    prices: Sequence[StatedPrice],
+    held: Sequence[ApiPrice],
+    untold: Period | None,
+    withdrawn: Sequence[tuple[Period, str]],
+    draft: _Draft,
+) -> list[Period]:
+    """Days that the source does not fill: others hold them, it says nothing of them, or a person took them out."""
+    taken = [period_of(row) for row in held]
+    if untold is not None:
+        taken.append(untold)
+        reason = _("stated for today: what held before %(day)s is not known") % {"day": untold.end}
+        draft.left.append(Left(key=key, reason=reason))
+    open_days = [gap for price in prices for gap in _gaps(price.period, taken)]
+    for period, reason in withdrawn:
+        if any(gap.meets(period) for gap in open_days):
+            draft.left.append(Left(key=key, reason=reason, by_person=True))
+        taken.append(period)
+    return taken
+
+
+def _untold(prices: Sequence[StatedPrice], held: Sequence[ApiPrice], source: Source) -> Period | None:
+    """Days before the first dated price of others, of which a source that states today's price alone says nothing."""
+    starts = [row.effective_from for row in held]
+    first = min((start for start in starts if start is not None), default=None)
+    dated = any(price.effective_from or price.effective_to for price in prices)
+    if first is None or None in starts or dated or source.retrieved_on is None or first > source.retrieved_on:
+        return None
+    return Period(None, first)
+
+
+def _guessed(row: ApiPrice, untold: Period | None) -> Closing | None:
+    """The end of a row that held today's price in days of which its source says nothing."""
+    if untold is None or row.effective_from is not None or row.effective_to != untold.end:
+        return None
+    reason = _("its source states today's price, which says nothing of the days before %(day)s") % {"day": untold.end}
+    return Closing(row=row, on=None, void=True, void_reason=reason)
 
 
 def _for_days(price: StatedPrice, days: Period) -> StatedPrice:

@@ -116,10 +116,42 @@ def test_days_held_by_a_person_are_left_and_named():
 
 def test_another_source_fills_only_the_days_nobody_holds():
     import_([replace(INPUT, effective_from=DAY(2026, 6, 1))])
-    other = replace(FIRST, slug="t-1", source="t")
-    plan = import_([replace(INPUT, amount=Decimal(8))], source=other)
+    other, past = (
+        replace(FIRST, slug="t-1", source="t"),
+        replace(INPUT, amount=Decimal(8), effective_to=DAY(2026, 8, 1)),
+    )
+    plan = import_([past], source=other)
     assert [(price.effective_from, price.effective_to) for price in plan.add] == [(None, DAY(2026, 6, 1))]
-    assert not import_([replace(INPUT, amount=Decimal(8))], source=other).writes
+    assert not import_([past], source=other).writes
+
+
+def test_a_price_of_today_says_nothing_of_the_days_before_others_dated_rows():
+    other, today = replace(FIRST, slug="t-1", source="t"), replace(INPUT, amount=Decimal("0.125"))
+    own = replace(INPUT, amount=Decimal("0.3125"), effective_from=DAY(2025, 3, 25), effective_to=DAY(2025, 11, 14))
+    import_([own])
+    plan = import_([today], source=other)
+    assert [(price.effective_from, price.effective_to) for price in plan.add] == [(DAY(2025, 11, 14), None)]
+    assert plan.left[0].reason == "stated for today: what held before 2025-03-25 is not known"
+    assert not import_([today], source=other).writes
+
+
+def test_what_an_earlier_import_guessed_of_those_days_is_voided():
+    other, today = replace(FIRST, slug="t-1", source="t"), replace(INPUT, amount=Decimal("0.125"))
+    import_([today], source=other)
+    guessed = ApiPrice.objects.get()
+    ApiPrice.objects.filter(pk=guessed.pk).update(effective_to=DAY(2025, 3, 25))
+    import_([replace(INPUT, amount=Decimal("0.3125"), effective_from=DAY(2025, 3, 25))])
+    plan = import_([today], source=other)
+    assert (len(plan.add), [closing.void for closing in plan.close]) == (0, [True])
+    guessed.refresh_from_db()
+    assert guessed.void_reason == "its source states today's price, which says nothing of the days before 2025-03-25"
+    assert not import_([today], source=other).writes
+
+
+def test_a_price_of_today_holds_until_a_dated_row_to_come():
+    import_([replace(INPUT, amount=Decimal(9), effective_from=DAY(2027, 1, 1))])
+    plan = import_([INPUT], source=replace(FIRST, slug="t-1", source="t"))
+    assert [(price.effective_from, price.effective_to) for price in plan.add] == [(None, DAY(2027, 1, 1))]
 
 
 def test_a_price_the_source_dropped_stays_and_is_named():

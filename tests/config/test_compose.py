@@ -111,12 +111,13 @@ def test_what_the_image_copies_is_let_through_to_its_build(settings):
     copied = re.findall(r"^COPY (?!--from)(\S+) ", (ROOT / "Dockerfile").read_text(), re.M)
     assert "requirements/image.txt" in copied
     assert {source for source in copied if source != "."} <= allowed
-    # The image holds what the service imports and reads, and neither tests nor data folders.
+    # The image holds what the service imports and reads, its documentation too, and neither tests nor data folders.
     apps = {app.partition(".")[0] for app in settings.INSTALLED_APPS}
     own = {name for name in apps if (ROOT / name).is_dir()}
     assert {"config", "pages"} <= own
     assert {"manage.py", *own} <= allowed
-    assert not {"tests", "var", ".venv", ".git", "docs"} & allowed
+    assert not {"tests", "var", ".venv", ".git"} & allowed
+    assert {"docs", "README.md"} <= allowed
 
 
 def test_the_probe_tells_a_healthy_address_from_a_dead_one(live_server):
