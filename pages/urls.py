@@ -3,8 +3,8 @@
 from django.urls import path
 
 from pages import calculator, compare, prices
-from pages.reports import listing, order, report, shared
 from pages.documentation import views as documentation
+from pages.reports import listing, order, report, shared
 
 urlpatterns = [
     path("", calculator.calculator, name="home"),
