@@ -195,6 +195,13 @@ class Sweep(RequestBody):
             "closed_loop, static_batch or decode_step and has no load of its own; no other takes one."
         ),
     )
+    refine: bool = Field(
+        default=False,
+        description=(
+            "Whether the largest batch within the targets is looked for between the last of a list that holds them and "
+            "the first that misses them; at most two rows more for each setting and workload, marked `refined`."
+        ),
+    )
     memory: Memory = Field(default=Memory(), description="Overrides of the memory settings of all engines.")
     engine_settings: EngineSettings = Field(
         default={}, description="Settings of every server by its engine's own names; an engine's own come before."

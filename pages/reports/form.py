@@ -16,7 +16,7 @@ MANY = ("gpu", "engine", "weights")
 FIRST: dict[str, Any] = {
     "model": "Llama-3.3-70B-Instruct", "gpu": ["h100-sxm5-80gb", "h200-sxm-141gb", "b200-sxm-180gb"], "gpus": "4",
     "engine": ["vllm"], "weights": [], "kv": "bf16", "input1": "1000", "output1": "300", "ttft": "2", "tpot": "50",
-    "load": "users", "loads": "1-256",
+    "load": "users", "loads": "1-256", "refine": "1",
 }  # fmt: skip
 _LONGEST = 2_000
 _ITEMS = re.compile(r"[,;\s]+")
@@ -35,8 +35,11 @@ class Form:
         return self.texts.get(name, "")
 
 
-def read(given: QueryDict) -> Form:
-    """The fields of a form or of the calculator's address, which has one workload and no numbers behind its names."""
+def read(given: QueryDict, *, fresh: bool = False) -> Form:
+    """The fields of a form or of the calculator's address, which has one workload and no numbers behind its names.
+
+    `fresh`: nobody has seen the form yet, so what it marks by itself is marked.
+    """
     if not given:
         return Form(
             {name: value for name, value in FIRST.items() if isinstance(value, str)},
@@ -47,6 +50,8 @@ def read(given: QueryDict) -> Form:
     for name in ("input", "output"):
         texts.setdefault(f"{name}1", texts.get(name, ""))
     texts.setdefault("load", "users")
+    if fresh:
+        texts.setdefault("refine", "1")
     if "loads" not in texts:
         texts["loads"] = texts.get("n", "") if texts["load"] == ARRIVALS else "1-256"
     if texts.get("price") and len(lists["gpu"]) == 1:
@@ -69,10 +74,10 @@ def body_of(form: Form) -> tuple[dict[str, Any], tuple[Fault, ...]]:
     }
     if not arrives:
         sweep["batch_sizes"] = reading.loads("loads")
-    if form["refine"]:
-        sweep["refine"] = True
     tpot = reading.number("tpot")
     slo = _given(ttft_s=reading.number("ttft"), tpot_s=None if tpot is None else tpot / 1000)
+    if form["refine"] and not arrives and slo:
+        sweep["refine"] = True
     body = {"name": form["name"], "sweep": {name: part for name, part in sweep.items() if part != {}}}
     body |= {"slo": slo} if slo else {}
     if prices := reading.prices("prices"):

@@ -33,7 +33,7 @@ class _Ordering:
 def order(request: HttpRequest) -> HttpResponse:
     """The form; a POST orders and leads to the report, or shows every fault beside its field."""
     if request.method != "POST":
-        return _page(request, read(request.GET), ())
+        return _page(request, read(request.GET, fresh=True), ())
     form = read(request.POST)
     made, faults = _ordered(request, form)
     if made is None:

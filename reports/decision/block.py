@@ -41,7 +41,7 @@ def decide(rows: Path, inputs: Mapping[str, Any], snapshot: Mapping[str, Any], s
     slo, sweep = stored_targets(inputs.get("slo")), Sweep.stored(inputs["sweep"])
     names = Names(snapshot, sweep)
     modes = {workload.label: workload.mode for workload in sweep.workloads}
-    asked = Question(slo=slo, prices=snapshot.get("prices", {}), modes=modes, names=names)
+    asked = Question(slo=slo, prices=snapshot.get("prices", {}), modes=modes, names=names, refined=sweep.refine)
     found, groups_in_all = gpus_of(rows, slo)
     with_targets = bool(targets_of(slo))
     groups = [_group(each, asked, snapshot, with_targets=with_targets) for each in _by_group(found)]
@@ -49,6 +49,7 @@ def decide(rows: Path, inputs: Mapping[str, Any], snapshot: Mapping[str, Any], s
         groups=groups,
         groups_in_all=groups_in_all,
         with_targets=with_targets,
+        refined=sweep.refine and with_targets,
         settings=int(summary.get("rows") or 0),
         settings_within_targets=summary.get("meets_slo_rows") if with_targets else None,
         hours_per_month=HOURS_PER_MONTH,
@@ -85,7 +86,7 @@ def _group(
         currency=currency,
         sentence=sentence_of(ordered, group.found, with_targets=with_targets),
         certainty=certainty_of(group.found),
-        changes=list(changes_of(ordered, group.found, apis, currency)),
+        changes=list(changes_of(ordered, group.found, apis, currency, refined=asked.refined)),
         winner=_winner(group.found),
         lines=ordered,
         apis=apis,

@@ -28,6 +28,7 @@ class Question:
     prices: Mapping[str, Mapping[str, Any]]
     modes: Mapping[str, WorkloadMode]
     names: Names
+    refined: bool = False
 
 
 def line_of(found: GpuRows, asked: Question) -> DecisionLine:
@@ -127,6 +128,7 @@ def _setting(row: Mapping[str, Any], names: Names) -> LineSetting:
         parallelism=row["parallelism"],
         batch_size=row["batch_size"],
         offered_requests_per_s=row["offered_requests_per_s"],
+        refined=row["refined"],
     )
 
 

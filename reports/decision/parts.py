@@ -45,7 +45,8 @@ class LoadWithin(ResponsePart):
     safe: float | None = Field(description="The targets hold at the slow end of the band; null where at no load.")
     likely: float | None = Field(description="They hold in the middle of the band; null where at no load.")
     next_load: float | None = Field(
-        description="The next load of the report, which misses the targets; loads between were not computed."
+        description="The next load of the report, which misses the targets; loads between were not computed, unless "
+        "the sweep was refined."
     )
 
 
@@ -60,6 +61,9 @@ class LineSetting(ResponsePart):
     parallelism: str = Field(description="Degrees inside one replica, as rows say them.")
     batch_size: int | None = Field(description="Sequences at once; null where the mode sets them.")
     offered_requests_per_s: float | None = Field(description="Arrivals, requests/s; null outside open_loop.")
+    refined: bool | None = Field(
+        description="Whether its load was found between two that were asked for; null in older releases."
+    )
 
 
 class DecisionLine(ResponsePart):
@@ -155,6 +159,9 @@ class Decision(ResponsePart):
     groups: list[DecisionGroup] = Field(description="Pairs of model and workload in the order of the rows, at most 50.")
     groups_in_all: int = Field(description="Pairs of model and workload of the version.")
     with_targets: bool = Field(description="Whether targets were asked for.")
+    refined: bool = Field(
+        description="Whether the largest loads within the targets were looked for between those asked for."
+    )
     settings: int = Field(description="Settings of the version: its rows, count.")
     settings_within_targets: int | None = Field(description="Rows within the targets; null without targets.")
     hours_per_month: int = Field(description="Hours of a month in its costs.")

@@ -68,7 +68,12 @@ def certainty_of(found: Outcome | None) -> str | None:
 
 
 def changes_of(
-    lines: Sequence[DecisionLine], found: Outcome | None, apis: Sequence[DecisionApi], currency: str | None
+    lines: Sequence[DecisionLine],
+    found: Outcome | None,
+    apis: Sequence[DecisionApi],
+    currency: str | None,
+    *,
+    refined: bool,
 ) -> Iterator[str]:
     """What would change the answer, a sentence each."""
     by_gpu = {line.gpu: line for line in lines}
@@ -80,7 +85,7 @@ def changes_of(
         yield _api(first, apis[0])
     load = first.load_within
     between = 0.0 if load is None or not load.safe or load.next_load is None else load.next_load - load.safe
-    if load is not None and load.unit == "users" and between > 1:
+    if load is not None and load.unit == "users" and between > 1 and not refined:
         yield _("%(first)s holds the targets at %(safe)s users, not at %(next)s; loads between were not computed.") % {
             "first": first.gpu_name,
             "safe": written.count(load.safe),

@@ -119,6 +119,7 @@ def _evaluate(sweep: sweeps.Sweep, rows: Sequence[dict[str, Any]]) -> Values:
     loads = Loads(
         batch=np.array([row["batch_size"] or 0 for row in rows], dtype=np.int64),
         rate=np.array([row["offered_requests_per_s"] for row in rows], dtype=np.float64),
+        refined=np.zeros(len(rows), dtype=np.bool_),
     )
     columns = sweep.rows_of(np.array(points, dtype=np.int64), loads)
     currency = columns["currency"]

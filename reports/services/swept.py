@@ -35,7 +35,7 @@ def order_of(asked: VerdictRequest, *, gpus: Sequence[Any] | None, batch_sizes: 
         raise ResolutionError([Issue(path=path, code="required", detail=_("This field is required."))])
     given = _json(asked)
     others = [_json(one) if isinstance(one, BaseModel) else one for one in gpus or ()]
-    sweep = {
+    sweep: dict[str, Any] = {
         "models": [given["model"]],
         "gpus": [given["gpu"], *(one for one in others if one != given["gpu"])],
         **{f"{name}s": [given[name]] for name in ("engine", "precision") if name in given},
@@ -45,6 +45,7 @@ def order_of(asked: VerdictRequest, *, gpus: Sequence[Any] | None, batch_sizes: 
     }
     if asked.workload.mode in BATCH_MODES:
         sweep["batch_sizes"] = batch_sizes or _batches(asked.workload.concurrency)
+        sweep["refine"] = asked.slo is not None
     return {"sweep": sweep, "slo": given.get("slo"), "pricing": _pricing(given)}
 
 

@@ -87,6 +87,12 @@ _KEY = [
         unit="requests/s",
         help=_("Rate at which requests arrive; null outside open_loop."),
     ),
+    Column(
+        name="refined",
+        kind=_BOOL,
+        unit="",
+        help=_("The load was not asked for: it is the largest within the targets, found between two that were."),
+    ),
 ]
 _VERDICT = [
     Column(name="status", kind=_TEXT, unit="", help=_("ok, does_not_fit or unsupported.")),

@@ -5,6 +5,7 @@ model, GPU, engine, precision, parallelism, workload, load (batch size, or rate 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from catalog.engine_versions import RELEASE
+from estimator.engine.options import BandSide
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.sweep import evaluation as sweep_evaluation
 from estimator.estimates.sweep.axes import Axes, resolve_axes
@@ -24,7 +26,9 @@ from estimator.estimates.sweep.loads import (
     count_of_loads,
     joined,
     loads_of,
+    of_batches,
 )
+from estimator.estimates.sweep.refining import has_targets, of_side, with_refined
 from estimator.estimates.sweep.slo import goodput_columns, meets_slo
 from estimator.estimates.throughput.goodput import tpot_binds
 from estimator.estimates.throughput.odds import chance_column
@@ -38,13 +42,17 @@ from estimator.resolvers.issues import Issue, ResolutionError
 MAX_SETTINGS = 100_000
 # "max" folds every setting while the order is taken, 0.4 ms each (measured): this many are 4 s.
 MAX_SETTINGS_UP_TO_FIT = 10_000
+# A refined sweep is evaluated once while the order is taken, and once by each worker: this many rows are half a second.
+MAX_REFINED_ROWS = 200_000
 Ints = NDArray[np.int64]
 
 
 class Sweep:
     """All rows of a sweep by their index, computed in any pieces."""
 
-    def __init__(self, axes: Axes, batch_sizes: Any, slo: Targets | None, prices: Mapping[str, Any]) -> None:
+    def __init__(
+        self, axes: Axes, batch_sizes: Any, slo: Targets | None, prices: Mapping[str, Any], *, refine: bool = False
+    ) -> None:
         self.axes = axes
         self._cache = sweep_evaluation.SettingCache(axes)
         self._slo = slo
@@ -56,6 +64,9 @@ class Sweep:
         else:
             batches = batch_sizes_of(batch_sizes)
             lists = [loads_of(workload, batches) for workload in axes.swept]
+        if refine and slo is not None and has_targets(slo):
+            lists = self._refined(lists if self._by_point else lists * int(np.prod(axes.shape[:5])), slo)
+            self._by_point = True
         self._loads = joined(lists)
         self._offsets: Ints = np.concatenate([[0], np.cumsum([len(loads) for loads in lists])]).astype(np.int64)
 
@@ -100,6 +111,28 @@ class Sweep:
         )
         return columns
 
+    def _refined(self, lists: list[Loads], slo: Targets) -> list[Loads]:
+        """The loads of each point with the largest batches within the targets, at either side of the band."""
+        counts = [len(loads) for loads in lists]
+        if sum(counts) > MAX_REFINED_ROWS:
+            detail = _("A sweep of %(rows)s rows is too large to refine; at most %(most)s.")
+            words = {"rows": sum(counts), "most": MAX_REFINED_ROWS}
+            raise ResolutionError([Issue(path=("refine",), code="out_of_range", detail=detail % words)])
+        taken = [
+            workload.takes_batches and len(loads) > 1
+            for workload, loads in zip(self.axes.swept * (len(lists) // len(self.axes.swept)), lists, strict=True)
+        ]
+        points = np.flatnonzero(taken)
+        if not len(points):
+            return lists
+        return with_refined(lists, points, [partial(self._holds, slo=of_side(slo, side)) for side in BandSide])
+
+    def _holds(self, point: Ints, batch: Ints, *, slo: Targets) -> NDArray[np.int8]:
+        """Whether points hold the targets at batch sizes: 1, 0, or −1 where that is not known."""
+        columns = self.rows_of(point, of_batches(batch))
+        workload = np.unravel_index(point, self.axes.shape)[5]
+        return meets_slo(columns, slo, np.array([tpot_binds(one) for one in self.axes.workloads])[workload])
+
     def point_of(self, row: Mapping[str, Any]) -> int | None:
         """The point of a stored row by its labels, None when this sweep has no such setting."""
         codes = []
@@ -128,6 +161,7 @@ class Sweep:
         axes = self.axes
         batch = np.where(loads.batch > 0, loads.batch, np.nan) if np.any(loads.batch == 0) else loads.batch
         columns: Rows = {"row_index": index, "batch_size": batch, "offered_requests_per_s": loads.rate}
+        columns["refined"] = loads.refined.astype(np.int8)
         for (name, labels), code in zip(axes.labels.items(), codes, strict=True):
             columns[name] = TextValues(codes=code.astype(np.int32), labels=labels)
         columns["tp"] = np.array([p.tp for p in axes.parallelism], dtype=np.int64)[codes[4]]
@@ -185,14 +219,15 @@ def load(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Sweep:
     axes = resolve_axes(asked, facts)
     settings = int(np.prod(axes.shape[:5]))
     batch_sizes = asked.batch_sizes
-    most = MAX_SETTINGS_UP_TO_FIT if batch_sizes == UP_TO_FIT else MAX_SETTINGS
+    most = MAX_SETTINGS_UP_TO_FIT if batch_sizes == UP_TO_FIT or asked.refine else MAX_SETTINGS
     if settings > most:
         detail = _("%(settings)s settings (without workloads and batch sizes) are more than %(most)s.") % {
             "settings": settings,
             "most": most,
         }
         raise ResolutionError([Issue(path=(), code="out_of_range", detail=detail)])
-    return Sweep(axes, batch_sizes, stored_targets(inputs.get("slo")), snapshot.get("prices", {}))
+    slo = stored_targets(inputs.get("slo"))
+    return Sweep(axes, batch_sizes, slo, snapshot.get("prices", {}), refine=asked.refine)
 
 
 def _reasons(axes: Axes, unsupported: NDArray[np.int32], own: Any) -> TextValues:

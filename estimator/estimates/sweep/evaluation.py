@@ -50,6 +50,7 @@ KEY_NAMES = (
     "output_tokens",
     "batch_size",
     "offered_requests_per_s",
+    "refined",
 )
 
 

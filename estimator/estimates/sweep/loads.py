@@ -20,30 +20,36 @@ from estimator.resolvers.workloads import check_lengths, check_traffic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loads:
-    """The load of each row: its batch size (0: the mode sets it) and its rate of arrival in requests/s (NaN: none)."""
+    """The load of each row: its batch size (0: the mode sets it) and its rate of arrival in requests/s (NaN: none).
+
+    `refined` marks those that nobody asked for: they stand between a load within the targets and one that misses them.
+    """
 
     batch: NDArray[np.int64]
     rate: NDArray[np.float64]
+    refined: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.batch)
 
     def at(self, index: Any) -> "Loads":
         """The loads of some rows."""
-        return Loads(batch=self.batch[index], rate=self.rate[index])
+        return Loads(batch=self.batch[index], rate=self.rate[index], refined=self.refined[index])
 
 
 def joined(parts: Sequence[Loads]) -> Loads:
     """The loads of all parts, one after another."""
     return Loads(
-        batch=np.concatenate([part.batch for part in parts]), rate=np.concatenate([part.rate for part in parts])
+        batch=np.concatenate([part.batch for part in parts]),
+        rate=np.concatenate([part.rate for part in parts]),
+        refined=np.concatenate([part.refined for part in parts]),
     )
 
 
-def of_batches(batches: Any) -> Loads:
-    """Loads of these batch sizes."""
+def of_batches(batches: Any, refined: Sequence[int] = ()) -> Loads:
+    """Loads of these batch sizes; those in `refined` are marked."""
     sizes = np.asarray(batches, dtype=np.int64)
-    return Loads(batch=sizes, rate=np.full(len(sizes), np.nan))
+    return Loads(batch=sizes, rate=np.full(len(sizes), np.nan), refined=np.isin(sizes, list(refined)))
 
 
 def loads_of(workload: SweptWorkload, batch_sizes: Sequence[int]) -> Loads:
@@ -52,7 +58,8 @@ def loads_of(workload: SweptWorkload, batch_sizes: Sequence[int]) -> Loads:
         return of_batches(workload.own_batches or batch_sizes)
     if workload.mode is WorkloadMode.OPEN_LOOP:
         rates = workload.rates
-        return Loads(batch=np.zeros(len(rates), dtype=np.int64), rate=np.array(rates))
+        none = np.zeros(len(rates), dtype=np.int64)
+        return Loads(batch=none, rate=np.array(rates), refined=none.astype(np.bool_))
     return of_batches([1 if workload.mode is WorkloadMode.SINGLE_STREAM else 0])
 
 

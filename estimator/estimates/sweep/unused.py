@@ -11,6 +11,7 @@ from estimator.engine.specs import WorkloadMode
 from estimator.estimates.memory_fit.idle import GENERAL, idle_names, idle_warning, special_settings
 from estimator.estimates.sweep.axes import Axes
 from estimator.estimates.sweep.evaluation import plan_of
+from estimator.estimates.sweep.refining import has_targets
 from estimator.estimates.throughput.idle import same_launch, same_speed
 from estimator.estimates.throughput.targets import no_percentile_text
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
@@ -58,6 +59,8 @@ def unused_of_sweep(sweep: Sweep, axes: Axes, slo: Targets | None) -> Iterator[s
         yield from unused_warnings(slo, prefix="slo.")
     if slo is not None and slo.percentile is not None and not open_loop:
         yield no_percentile_text()
+    if sweep.refine and (slo is None or not has_targets(slo)):
+        yield _("Not used: sweep.refine; there are no targets.")
     yield from idle_warning(f"sweep.{path}" for path in idle)
 
 
