@@ -26,13 +26,13 @@ from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.setting import workload_of
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
-from estimator.question.fields import Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
+from estimator.question.fields import SMALLEST, Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
 from estimator.question.formats import CacheFormatName, WeightFormatName
 from estimator.question.model import ModelRef
 from estimator.question.ownership import OwnedGpus
 from estimator.question.plan import DEFAULT_ENGINE, Degree, EngineSettings, Launch, Memory, PlanRequest, Precision
 from estimator.question.traffic import TrafficKind
-from estimator.question.workload import Targets, Workload
+from estimator.question.workload import POWER_CAP_HELP, PowerCap, Targets, Workload
 from estimator.resolvers.candidates import Candidates, Wanted, resolve_candidates
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_price, owned_price
@@ -87,6 +87,9 @@ class BudgetPart(RequestBody):
     """Limits of the whole fleet."""
 
     gpus: Count | None = Field(default=None, description="Most GPUs, count.")
+    watts: Annotated[float, Field(ge=SMALLEST, le=1e12)] | None = Field(
+        default=None, description="Most power of all GPUs, W; the high end of their power has to stay within."
+    )
     cost_per_month: Money | None = Field(default=None, description="Most money for 730 h, exact decimal.")
     currency: Currency | None = Field(default=None, description="Currency of the limit.")
 
@@ -109,6 +112,7 @@ class SizingRequest(RequestBody):
         default={}, description="Settings of each server by its engine's own names, as estimates of a plan take them."
     )
     launch: Launch = Field(default="tuned", description="tuned or default, as estimates of a plan take it.")
+    power_cap_w: PowerCap | None = Field(default=None, description=POWER_CAP_HELP)
     slo: Targets | None = Field(default=None, description="Targets of a request; none when left out.")
     confidence: Annotated[float, Field(ge=0.5, le=0.99)] | None = Field(
         default=None,
@@ -192,7 +196,7 @@ def _budget(part: BudgetPart | None) -> Budget:
         detail = _("A limit of money needs its currency.")
         raise ResolutionError([Issue(path=("budget", "currency"), code="required", detail=detail)])
     limit = None if part.cost_per_month is None else Decimal(part.cost_per_month)
-    return Budget(gpus=part.gpus, cost_per_month=limit, currency=part.currency)
+    return Budget(gpus=part.gpus, watts=part.watts, cost_per_month=limit, currency=part.currency)
 
 
 def _base(body: SizingRequest) -> PlanRequest:
@@ -205,6 +209,7 @@ def _base(body: SizingRequest) -> PlanRequest:
         memory=body.memory,
         engine_settings=body.engine_settings,
         launch=body.launch,
+        power_cap_w=body.power_cap_w,
         workload=_lengths(body),
     )
 

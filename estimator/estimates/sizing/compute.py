@@ -1,18 +1,24 @@
 """Replicas and GPUs for a demand within targets and budget, for each candidate."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
+from math import isfinite
+
+import numpy as np
 
 from estimator.engine.cost import money
 from estimator.engine.cost.self_hosted import HOURS_PER_MONTH
 from estimator.engine.errors import EngineError
 from estimator.engine.sizing import Capacity, Fleet, Objective, fleet, replicas_for
+from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.prepared import PreparedKey
+from estimator.estimates.answers import Band
 from estimator.estimates.sizing.question import Demand
 from estimator.estimates.throughput.capacity import ReplicaCapacity, replica_capacities
-from estimator.estimates.throughput.setting import setting_of, workload_of
-from estimator.question.workload import Targets
+from estimator.estimates.throughput.setting import rows_of, setting_of, sweep_of, workload_of
+from estimator.figures.energy import SIDES
+from estimator.question.workload import ResolvedWorkload, Targets
 from estimator.resolvers.candidates import Candidate
 from estimator.resolvers.gpu_prices import GpuPrice
 
@@ -29,6 +35,13 @@ class Fulfilment:
     total_capacity: float
     cost_per_hour: Decimal | None
     cost_per_month: Decimal | None
+    watts_per_gpu: Band | None
+
+    @property
+    def watts(self) -> Band | None:
+        """Power of all GPUs where every replica carries what it can, W; None where that of one is not known."""
+        one, gpus = self.watts_per_gpu, self.fleet.gpus
+        return one and Band(low=one.low * gpus, mid=one.mid * gpus, high=one.high * gpus)
 
     @property
     def goodput_per_gpu(self) -> float:
@@ -73,15 +86,33 @@ def size(
     if keys:
         workload = workload_of(candidates[0].plan)
         found = replica_capacities(list(keys.values()), workload, demand.load, slo, confidence)
-        for (place, prepared), replica in zip(keys.items(), found, strict=True):
-            options[place] = _option(candidates[place], str(prepared.basis), replica, demand, gpus_per_node)
+        power = _powers(list(keys.values()), workload, found)
+        for (place, prepared), replica, watts in zip(keys.items(), found, power, strict=True):
+            options[place] = _option(candidates[place], str(prepared.basis), replica, demand, gpus_per_node, watts)
     return [options[place] for place in range(len(candidates))]
 
 
-def _option(candidate: Candidate, basis: str, replica: ReplicaCapacity, demand: Demand, gpus_per_node: int) -> Option:
+def _powers(keys: list[PreparedKey], workload: ResolvedWorkload, found: Sequence[ReplicaCapacity]) -> list[Band | None]:
+    """Power of a GPU of each key at the capacity of its replica, all of them in one evaluation."""
+    loads = np.array([1.0 if one.capacity is None else float(one.capacity.concurrency) for one in found])
+    rows = rows_of(workload, loads, mode=WorkloadMode.CLOSED_LOOP, key=np.arange(len(keys)))
+    columns = sweep_of(keys).evaluate(rows)
+    ends = zip(*(columns[f"watts_per_gpu_{side}"].tolist() for side in SIDES), strict=True)
+    return [Band(low=low, mid=mid, high=high) if isfinite(mid) else None for low, mid, high in ends]
+
+
+def _option(
+    candidate: Candidate,
+    basis: str,
+    replica: ReplicaCapacity,
+    demand: Demand,
+    gpus_per_node: int,
+    watts: Band | None,
+) -> Option:
     if replica.capacity is None:
         return Option(candidate=candidate, basis=basis, replica=replica, served=None, reason=replica.reason)
     served = _serve(demand, replica.capacity, candidate.plan.parallelism.gpus, gpus_per_node, candidate.price)
+    served = replace(served, watts_per_gpu=watts)
     return Option(candidate=candidate, basis=basis, replica=replica, served=served, reason=None)
 
 
@@ -104,6 +135,7 @@ def _serve(
         total_capacity=per * replicas,
         cost_per_hour=hour,
         cost_per_month=month,
+        watts_per_gpu=None,
     )
 
 

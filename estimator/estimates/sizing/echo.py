@@ -48,6 +48,7 @@ class SizingBudgetEcho(ResponsePart):
     """Limits of the whole fleet."""
 
     gpus: int | None = Field(description="Most GPUs, count; null: no limit.")
+    watts: float | None = Field(description="Most power of all GPUs, W; null: no limit.")
     cost_per_month: Amount | None = Field(description="Most money for 730 h, exact decimal; null: no limit.")
     currency: str | None = Field(description="ISO 4217 code of the limit; null without one.")
 
@@ -65,6 +66,7 @@ class SizingInputs(ResponsePart):
     workload: SizingLengthsEcho | None = Field(description="Lengths; null where no candidate could be planned.")
     demand: Demand
     candidates: CandidatesEcho
+    power_cap_w: float | None = Field(description="Most power of each GPU, W; null for its design power.")
     slo: Targets | None = Field(description="Targets; null where none were given.")
     confidence: float | None = Field(description="Chance of meeting all targets asked for; null: band_side holds.")
     objective: str = Field(description="What the options are ranked by.")
@@ -90,6 +92,7 @@ class SizingInputs(ResponsePart):
             workload=None if plan is None or plan.workload is None else SizingLengthsEcho.model_validate(plan.workload),
             demand=body.demand,
             candidates=CandidatesEcho.of(body.candidates, plan),
+            power_cap_w=body.power_cap_w,
             slo=targets_echo(body.slo, _mode(body)),
             confidence=body.confidence,
             objective=body.objective,

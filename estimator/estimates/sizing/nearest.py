@@ -29,15 +29,21 @@ _SLOWEST = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The most GPUs, and the most money a month in one currency."""
+    """The most GPUs, the most power of all of them in W, and the most money a month in one currency."""
 
     gpus: int | None = None
+    watts: float | None = None
     cost_per_month: Decimal | None = None
     currency: str | None = None
 
     def allows(self, option: Option) -> bool:
-        """Whether an option stays within; an unknown price or another currency does not."""
+        """Whether an option stays within; an unknown price or power, or another currency, does not.
+
+        Power is held against its high end.
+        """
         if option.served is None or (self.gpus is not None and option.served.fleet.gpus > self.gpus):
+            return False
+        if self.watts is not None and (option.served.watts is None or option.served.watts.high > self.watts):
             return False
         if self.cost_per_month is None:
             return True
@@ -53,10 +59,13 @@ class Budget:
             served = option.served
             assert served is not None  # noqa: S101  only options that serve are held against a budget
             factors = [served.fleet.gpus / self.gpus] if self.gpus is not None else []
+            if self.watts is not None and served.watts is not None:
+                factors.append(served.watts.high / self.watts)
             if self.cost_per_month is not None and served.cost_per_month is not None:
                 # Nothing is a limit too: then the bill itself is the excess.
                 factors.append(float(served.cost_per_month / (self.cost_per_month or 1)))
             unknown = self.cost_per_month is not None and served.cost_per_month is None
+            unknown |= self.watts is not None and served.watts is None
             return unknown, max(factors, default=0.0)
 
         best = min(options, key=excess)

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from estimator.estimates.answers import BASIS_HELP, Amount, Answer, Basis, ResponsePart
+from estimator.estimates.answers import BASIS_HELP, Amount, Answer, Band, Basis, ResponsePart
 from estimator.estimates.sizing.compute import Option
 from estimator.estimates.sizing.echo import SizingInputs
 from estimator.estimates.sizing.nearest import Budget, Nearest
@@ -55,6 +55,10 @@ class SizingOption(_OfCandidate):
         "or where it is not known."
     )
     goodput_requests_per_s_per_gpu: float = Field(description="Requests per second within targets, per GPU.")
+    watts_per_gpu: Band | None = Field(
+        description="Power of one GPU of a replica that carries its capacity, W; null where it is not known."
+    )
+    watts: Band | None = Field(description="Power of all GPUs where every replica carries its capacity, W.")
     within_budget: bool = Field(description="Whether it stays within the budget.")
     currency: str | None = Field(description="ISO 4217 code of the costs; null without a price.")
     cost_per_hour: Amount | None = Field(description="Price of all GPUs for an hour; null without a price.")
@@ -83,6 +87,7 @@ class SizingNearest(_OfCandidate):
     tpot_s: float | None = Field(description="Target that would be met, seconds; null where it is met already.")
     e2e_s: float | None = Field(description="Target that would be met, seconds; null where it is met already.")
     gpus: int | None = Field(description="GPUs the nearest option takes, count; null for targets.")
+    watts: float | None = Field(description="Power of them at its high end, W; null for targets or where unknown.")
     cost_per_month: Amount | None = Field(description="Its price for 730 h; null for targets or without a price.")
 
 
@@ -131,6 +136,8 @@ def option_part(option: Option, budget: Budget) -> SizingOption:
             },
             "chance_within_slo": None if option.basis == "assumption" else replica.chance,
             "goodput_requests_per_s_per_gpu": served.goodput_per_gpu,
+            "watts_per_gpu": served.watts_per_gpu,
+            "watts": served.watts,
             "within_budget": budget.allows(option),
             "currency": price.currency if price else None,
             "cost_per_hour": served.cost_per_hour,
@@ -156,5 +163,6 @@ def nearest_part(found: Nearest) -> SizingNearest:
         tpot_s=found.missed_s.get("tpot_s"),
         e2e_s=found.missed_s.get("e2e_s"),
         gpus=served.fleet.gpus if served else None,
+        watts=served.watts.high if served and served.watts else None,
         cost_per_month=served.cost_per_month if served else None,
     )

@@ -177,7 +177,7 @@ def test_what_was_sized_is_echoed_resolved(ask):
     assert inputs["demand"]["concurrency"] == 200
     assert inputs["workload"]["input_tokens"] == 1500
     assert (inputs["slo"]["percentile"], inputs["slo"]["band_side"]) == (50, "conservative")
-    assert inputs["budget"] == {"gpus": 64, "cost_per_month": None, "currency": None}
+    assert inputs["budget"] == {"gpus": 64, "watts": None, "cost_per_month": None, "currency": None}
     assert ask(demand={"requests_per_s_peak": 5})["inputs"]["slo"]["percentile"] == 95
 
 
@@ -379,3 +379,17 @@ def test_targets_that_have_no_such_chance_are_answered_with_those_that_have_it(a
     assert near["ttft_s"] / hard["ttft_s"] == pytest.approx(near["tpot_s"] / hard["tpot_s"])
     longer = {name: near[name] * 1.001 for name in hard}
     assert ask(**SURE, slo=longer, confidence=0.99)["feasible"]
+
+
+def test_a_budget_of_power_is_held_against_the_high_end_of_all_gpus_and_a_cap_takes_more_of_them(ask):
+    free = ask()["options"][0]
+    assert free["watts"]["high"] == pytest.approx(free["gpus"] * free["watts_per_gpu"]["high"])
+    assert ask(budget={"watts": free["watts"]["high"]})["feasible"]
+    tight = ask(budget={"watts": 100})
+    assert (tight["feasible"], tight["binding_constraint"], tight["nearest"]["what"]) == (False, "budget", "budget")
+    assert tight["nearest"]["watts"] > 100
+    capped = {option["gpu"]: option for option in ask(power_cap_w=200, slo={"tpot_s": 0.03})["options"]}
+    plain = {option["gpu"]: option for option in ask(slo={"tpot_s": 0.03})["options"]}
+    for gpu, option in capped.items():
+        assert option["watts_per_gpu"]["high"] <= 200
+        assert option["goodput_requests_per_s_per_gpu"] <= plain[gpu]["goodput_requests_per_s_per_gpu"] * (1 + 1e-9)
