@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -25,6 +26,9 @@ _NAMES = {
 # Weight of what lies outside in the score of an 80 % interval (Gneiting and Raftery 2007,
 # doi 10.1198/016214506000001437).
 _OUTSIDE = 2.0 / 0.2
+# What a band promises to hold of the rows.
+PROMISED = 0.8
+_LEAST_ALLOWED = 0.06
 _GROUPS = {"tpot": "online", "ttft": "online", "max": "offline", "static": "static"}
 
 
@@ -34,7 +38,9 @@ class Coverage:
 
     Prediction and distance are those without the row's source. `width` is the median of high / low, `score` the mean
     interval score in ln (width and ten times what lies outside), `p5` and `p95` percentiles of measured / predicted.
-    A saturated TTFT has ends of its own in each row, those of more and fewer places in the cache.
+    A saturated TTFT has ends of its own in each row, those of more and fewer places in the cache. Rows of one `setting`
+    (model, GPU, engine, formats, split) are no independent trials: `allowed` is how far from 0.8 the share may lie by
+    chance, two standard deviations of so many settings or 0.06.
     """
 
     metric: str
@@ -47,6 +53,17 @@ class Coverage:
     inside: float
     width: float
     score: float
+    settings: int
+
+    @property
+    def allowed(self) -> float:
+        """How far from four fifths the share inside may lie by chance."""
+        return max(_LEAST_ALLOWED, 2.0 * sqrt(PROMISED * (1.0 - PROMISED) / self.settings))
+
+    @property
+    def holds(self) -> bool:
+        """Whether the share inside is what a band of four fifths promises, neither less nor more."""
+        return abs(self.inside - PROMISED) <= self.allowed
 
 
 def band_class(prediction: Prediction) -> tuple[str, str] | None:
@@ -66,8 +83,8 @@ def band_class(prediction: Prediction) -> tuple[str, str] | None:
     return metric, prediction.model_class
 
 
-def coverage(predictions: Sequence[Prediction]) -> tuple[Coverage, ...]:
-    """Coverage of every class with a band, sorted."""
+def coverage(predictions: Sequence[Prediction], *, without: frozenset[str] = frozenset()) -> tuple[Coverage, ...]:
+    """Coverage of every class with a band, sorted; evidence of `without` does not count beside that of each source."""
     groups: dict[tuple[str, str], list[Prediction]] = {}
     for prediction in predictions:
         key = band_class(prediction)
@@ -75,7 +92,7 @@ def coverage(predictions: Sequence[Prediction]) -> tuple[Coverage, ...]:
             groups.setdefault(key, []).append(prediction)
     found = []
     for (metric, name), members in sorted(groups.items()):
-        ends = [_ends(p, metric, name) for p in members]
+        ends = [_ends(p, metric, name, without) for p in members]
         low, high = (np.array(side) for side in zip(*ends, strict=True))
         ratio = np.array([p.row.value / p.expected for p in members])
         below, above = np.log(low / ratio), np.log(ratio / high)
@@ -92,6 +109,7 @@ def coverage(predictions: Sequence[Prediction]) -> tuple[Coverage, ...]:
                 inside=float(np.mean(outside <= 0.0)),
                 width=float(np.median(high / low)),
                 score=float(np.mean(np.log(high / low) + _OUTSIDE * outside)),
+                settings=len({_setting(p) for p in members}),
             )
         )
     return tuple(found)
@@ -103,11 +121,16 @@ def ends_without_source(prediction: Prediction) -> tuple[float, float]:
     return prediction.band if named is None else _ends(prediction, *named)
 
 
-def _ends(prediction: Prediction, metric: str, name: str) -> tuple[float, float]:
+def _setting(prediction: Prediction) -> tuple[object, ...]:
+    row = prediction.row
+    return row.model, row.gpu, row.engine, row.precision, row.parallelism
+
+
+def _ends(prediction: Prediction, metric: str, name: str, without: frozenset[str] = frozenset()) -> tuple[float, float]:
     if (metric, name) == ("ttft", "saturated"):
         return prediction.band
     kernels = kernel_distance(prediction.doubts)
     if name == "llama_cpp":
         return widened(spread(metric, name), metric, kernels)
-    found = distance(cell(prediction.row), kernels=kernels, without=prediction.row.source)
+    found = distance(cell(prediction.row), kernels=kernels, without=without | {prediction.row.source})
     return widened(spread(metric, name), metric, found.by_group[_GROUPS.get(metric, "single")])

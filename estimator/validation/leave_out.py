@@ -17,7 +17,7 @@ from estimator.engine.calibration.least_squares import Fit, Floats, without
 from estimator.engine.specs import Parallelism
 from estimator.validation.fitted import Fitted, constants_at, fitted_constants
 from estimator.validation.predictions import Prediction, predict
-from estimator.validation.rows import DATA_DIR, Measurement, Metric, read_measurements, used
+from estimator.validation.rows import DATA_DIR, Measurement, Metric, kept_out, read_measurements, used
 
 _FILE = DATA_DIR / "leave_out.csv"
 _SCALE = 0.12
@@ -34,7 +34,10 @@ _SAME_ARCHITECTURE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """predicted / measured of a row: by the shipped constants, and by those fitted without its model, GPU or source."""
+    """predicted / measured of a row: by the shipped constants, and by those fitted without its model, GPU or source.
+
+    `kept_out`: by those fitted without all families that are kept out, NaN for rows of the others.
+    """
 
     id: str
     metric: Metric
@@ -42,6 +45,7 @@ class LeftOut:
     without_model: float
     without_gpu: float
     without_source: float
+    kept_out: float
 
 
 def left_out() -> dict[tuple[str, Metric], LeftOut]:
@@ -55,6 +59,7 @@ def left_out() -> dict[tuple[str, Metric], LeftOut]:
                 without_model=float(row["without_model"]),
                 without_gpu=float(row["without_gpu"]),
                 without_source=float(row["without_source"]),
+                kept_out=float(row["kept_out"] or "nan"),
             )
             for row in csv.DictReader(stream)
         ]
@@ -65,7 +70,8 @@ def stand_in(predictions: Sequence[Prediction], pick: Callable[[LeftOut], float]
     """The predictions with those of the refit in their place, where the refit knows the row."""
     known = left_out()
     rows = [(p, known.get((p.row.id, p.row.metric))) for p in predictions]
-    return tuple(replace(p, expected=pick(found) * p.row.value) for p, found in rows if found)
+    picked = ((p, pick(found)) for p, found in rows if found)
+    return tuple(replace(p, expected=ratio * p.row.value) for p, ratio in picked if ratio == ratio)
 
 
 def write_left_out(path: Path = _FILE) -> None:
@@ -83,11 +89,18 @@ def write_left_out(path: Path = _FILE) -> None:
             kept: npt.NDArray[np.bool_] = groups != group
             residuals[~kept] = without(fit, kept, sigmas=sigmas, weights=weights, scale=_SCALE)
         outcome.append(np.exp(residuals))
+    out = kept_out()
+    held_back = np.array([row.source in out for row in rows])
+    apart = np.full(len(rows), np.nan)
+    apart[held_back] = np.exp(without(fit, ~held_back, sigmas=sigmas, weights=weights, scale=_SCALE))
+    outcome.append(apart)
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["id", "metric", "shipped", "without_model", "without_gpu", "without_source"])
+        writer.writerow(["id", "metric", "shipped", "without_model", "without_gpu", "without_source", "kept_out"])
         for row, *ratios in zip(rows, np.exp(fit.residuals), *outcome, strict=True):
-            writer.writerow([row.id, row.metric.value, *(f"{value:.5g}" for value in ratios)])
+            writer.writerow(
+                [row.id, row.metric.value, *("" if np.isnan(value) else f"{value:.5g}" for value in ratios)]
+            )
 
 
 def _linear(rows: Sequence[Measurement], constants: Sequence[Fitted]) -> Fit:

@@ -20,7 +20,7 @@ from estimator.validation.memory_rows import FailedStart, MemorySummary, failed_
 from estimator.validation.odds_rows import odds_table
 from estimator.validation.open_rows import OpenSummary, predict_open, read_open_runs, summarise_open
 from estimator.validation.predictions import Prediction, Skipped, precision_class, predict
-from estimator.validation.rows import Measurement, Source, read_measurements, read_sources, used
+from estimator.validation.rows import Measurement, Source, kept_out, read_measurements, read_sources, used
 from estimator.validation.rules import RuleCount, excluded
 from estimator.validation.started_servers import ComparedFigure, FigureSummary, compared, summary_by_version
 
@@ -47,6 +47,7 @@ class AccuracyTable:
     fitted: tuple[Fitted, ...]
     fitted_before: int
     coverage: tuple[Coverage, ...]
+    coverage_kept_out: tuple[Coverage, ...]
     memory: tuple[MemorySummary, ...]
     failed_starts: tuple[FailedStart, ...]
     started: tuple[FigureSummary, ...]
@@ -74,6 +75,7 @@ def build_table(measurements: Sequence[Measurement] | None = None) -> AccuracyTa
         fitted=fitted_constants(),
         fitted_before=REFERENCE_FITTED,
         coverage=coverage(without_source),
+        coverage_kept_out=coverage(stand_in(predictions, lambda row: row.kept_out), without=kept_out()),
         memory=summarise(score_memory(shipped.architecture, shipped.profile)),
         failed_starts=failed_starts(shipped.architecture, shipped.profile),
         started=summary_by_version(),
@@ -108,6 +110,9 @@ def _sections(core: Sequence[Prediction], everything: Sequence[Prediction]) -> I
         title = "All rows with their source left out of the fit"
         without_source = stand_in(everything, lambda row: row.without_source)
         yield Section(key="leave_one_source_out", title=title, rows=by_group(without_source, metric_label))
+        title = "All rows of the families that are kept out, with all of them left out of the fit"
+        apart = stand_in(everything, lambda row: row.kept_out)
+        yield Section(key="kept_out", title=title, rows=by_group(apart, metric_label))
     yield Section(key="source", title="All rows by source", rows=by_group(everything, _within_metric(_source)))
     for key, title, name in _BREAKDOWNS:
         yield Section(key=key, title=title, rows=by_group(core, _within_metric(name)))

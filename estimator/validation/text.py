@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from estimator.validation.coverage import Coverage
 from estimator.validation.started_servers import GIB_FIGURES
 from estimator.validation.table import HEADINGS, AccuracyTable, cells
 
@@ -27,7 +28,8 @@ def as_text(table: AccuracyTable) -> str:
     # Rows of power are not shipped: the page that is committed does not hang on them.
     if table.power:
         parts.append(f"{_POWER}\n{_aligned([_POWER_HEADINGS, *_power(table)])}")
-    parts.append(f"{_COVERAGE}\n{_aligned([_COVERAGE_HEADINGS, *_coverage(table)])}")
+    parts.append(f"{_COVERAGE}\n{_aligned([_COVERAGE_HEADINGS, *_coverage(table.coverage)])}")
+    parts.append(f"{_KEPT_OUT}\n{_aligned([_COVERAGE_HEADINGS, *_coverage(table.coverage_kept_out)])}")
     parts.append(f"{_MEMORY}\n{_aligned([_MEMORY_HEADINGS, *_memory(table)])}")
     parts.append(f"{_FAILED}\n{_aligned([_FAILED_HEADINGS, *_failed(table)])}")
     parts.append(f"{_STARTED}\n{_aligned([_STARTED_HEADINGS, *_started(table)])}")
@@ -43,7 +45,8 @@ def as_markdown(table: AccuracyTable) -> str:
     for section in table.sections:
         parts.append(f"## {section.title}\n\n{_pipes(HEADINGS, (cells(row) for row in section.rows))}")
     parts.append(f"## {_OPEN}\n\n{_OPEN_NOTE}\n\n{_pipes(_OPEN_HEADINGS, _open(table))}")
-    parts.append(f"## {_COVERAGE}\n\n{_pipes(_COVERAGE_HEADINGS, _coverage(table))}")
+    parts.append(f"## {_COVERAGE}\n\n{_pipes(_COVERAGE_HEADINGS, _coverage(table.coverage))}")
+    parts.append(f"## {_KEPT_OUT}\n\n{_pipes(_COVERAGE_HEADINGS, _coverage(table.coverage_kept_out))}")
     parts.append(f"## {_MEMORY}\n\n{_pipes(_MEMORY_HEADINGS, _memory(table))}")
     parts.append(f"## {_FAILED}\n\n{_pipes(_FAILED_HEADINGS, _failed(table))}")
     parts.append(f"## {_STARTED}\n\n{_STARTED_NOTE}\n\n{_pipes(_STARTED_HEADINGS, _started(table))}")
@@ -66,6 +69,11 @@ def _facts(table: AccuracyTable) -> list[str]:
     lines = [f"{table.shipped_rows} rows shipped, {table.used_rows} used, {table.core_rows} of them core."]
     lines += [f"Left out by rule `{rule.rule}`: {rule.rows} rows. {rule.reason}" for rule in table.rules]
     lines += [f"Not answered ({reason}): {count} rows." for reason, count in table.not_answered]
+    names = ", ".join(source.key for source in table.sources if source.kept_out)
+    lines.append(
+        f"Kept out, a fifth of the families by a rule on their names: {names}. The shipped constants are fitted on "
+        "every row; these families are said once more by constants that are fitted without all of them."
+    )
     lines.append(
         f"Constants fitted on these rows: {len(table.fitted)}, each of a kernel class or engine, none per row; "
         f"{table.fitted_before} more come from the reference calibration."
@@ -110,7 +118,18 @@ def _power(table: AccuracyTable) -> list[tuple[str, ...]]:
 
 
 _COVERAGE = "Rows inside their band, with their source left out of fit and evidence"
-_COVERAGE_HEADINGS = ("metric and class", "rows", "band", "P5 to P95", "inside %", "high / low", "interval score")
+_COVERAGE_HEADINGS = (
+    "metric and class",
+    "rows",
+    "band",
+    "P5 to P95",
+    "inside %",
+    "high / low",
+    "interval score",
+    "settings",
+    "80 ± %",
+)
+_KEPT_OUT = "Rows of the families that are kept out, inside their band, with all of them left out of fit and evidence"
 _FITTED = "Constants fitted on these rows"
 _FITTED_HEADINGS = ("constant", "before", "now")
 
@@ -195,7 +214,7 @@ def _error(name: str, error: float, sign: str = "") -> str:
     return f"{error:{sign}.2f} GiB" if name in GIB_FIGURES else f"{100 * error:{sign}.2f} %"
 
 
-def _coverage(table: AccuracyTable) -> list[tuple[str, ...]]:
+def _coverage(classes: Sequence[Coverage]) -> list[tuple[str, ...]]:
     return [
         (
             f"{found.metric}: {found.model_class}",
@@ -205,8 +224,10 @@ def _coverage(table: AccuracyTable) -> list[tuple[str, ...]]:
             f"{100 * found.inside:.0f}",
             f"{found.width:.2f}",
             f"{found.score:.2f}",
+            str(found.settings),
+            f"{100 * found.allowed:.0f}" + ("" if found.holds else ": not held"),
         )
-        for found in table.coverage
+        for found in classes
     ]
 
 

@@ -76,13 +76,13 @@ class Distance:
     by_group: Mapping[str, float]
 
 
-def distance(cell: Cell, *, kernels: float = 0.0, without: str | None = None) -> Distance:
+def distance(cell: Cell, *, kernels: float = 0.0, without: frozenset[str] = frozenset()) -> Distance:
     """The distance of a setting from the measured cells.
 
     Args:
         cell: the setting, of any group of metrics.
         kernels: what kernels that are not their own count.
-        without: a source whose measurements do not count, to ask how far its own rows would be without it.
+        without: sources whose measurements do not count, to ask how far their own rows would be without them.
 
     >>> from dataclasses import replace
     >>> from estimator.constants.evidence import evidence
@@ -105,8 +105,8 @@ def distance(cell: Cell, *, kernels: float = 0.0, without: str | None = None) ->
 
 
 @cache
-def _known(without: str | None) -> tuple[tuple[frozenset[tuple[str, ...]], ...], frozenset[tuple[str, ...]]]:
-    """What has been measured of each part, and groups of metrics by engine and class, by sources other than one."""
-    cells = [cell for cell, sources in evidence().items() if sources - {without}]
+def _known(without: frozenset[str]) -> tuple[tuple[frozenset[tuple[str, ...]], ...], frozenset[tuple[str, ...]]]:
+    """What has been measured of each part, and groups of metrics by engine and class, by other sources than these."""
+    cells = [cell for cell, sources in evidence().items() if sources - without]
     parts = tuple(frozenset(part(cell) for cell in cells) for _, part in _PARTS)
     return parts, frozenset((cell.metrics, cell.engine, cell.model_class) for cell in cells)

@@ -34,7 +34,7 @@ def test_a_measured_setting_has_no_distance_and_lies_farther_without_its_source(
     for row in used(read_measurements())[::97]:
         here = cell(row)
         assert distance(here).missing == ()
-        alone = distance(here, without=row.source)
+        alone = distance(here, without=frozenset({row.source}))
         assert alone.by_group["online"] >= distance(here).by_group["online"]
 
 

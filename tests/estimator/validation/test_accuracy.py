@@ -175,3 +175,22 @@ def test_every_form_holds_the_same_figures():
 def test_the_command_prints_json(capsys):
     call_command("validate", format="json")
     assert json.loads(capsys.readouterr().out)["core_rows"] == 1221
+
+
+def test_families_that_are_kept_out_are_said_by_constants_fitted_without_all_of_them():
+    section = next(section for section in table().sections if section.key == "kept_out")
+    rows = {found.group: found.rows for found in section.rows}
+    assert sum(rows.values()) > 150
+    stored = left_out()
+    apart = [row for row in stored.values() if row.kept_out == row.kept_out]
+    # Of one family alone the joint refit forgets more than the refit without that family.
+    assert sum(abs(row.kept_out / row.shipped - 1) > 1e-3 for row in apart) > len(apart) / 2
+
+
+def test_a_band_holds_four_fifths_by_as_much_as_its_independent_settings_tell():
+    said = prediction(100.0, 100.0)
+    found = coverage([said])[0]
+    assert (found.settings, found.inside) == (1, 1.0)
+    assert found.allowed == pytest.approx(0.8)
+    assert dataclasses.replace(found, settings=10_000).allowed == pytest.approx(0.06)
+    assert not dataclasses.replace(found, settings=10_000).holds

@@ -7,7 +7,7 @@ import pytest
 from estimator.resolvers.engine_settings import check_settings
 from estimator.validation.launches import launch_of, launches
 from estimator.validation.open_rows import read_open_runs
-from estimator.validation.rows import Metric, read_measurements, read_sources, used
+from estimator.validation.rows import Metric, is_kept_out, kept_out, read_measurements, read_sources, used
 from estimator.validation.rules import RULES, excluded
 from estimator.validation.shipped import profile as shipped_profile
 from tests.shared_data import shared_dir
@@ -104,3 +104,9 @@ def test_a_broken_row_is_named(tmp_path):
 
 def test_seconds_and_rates_are_told_apart():
     assert {metric for metric in Metric if not metric.is_rate} == {Metric.TPOT, Metric.TTFT, Metric.TTFT_ALONE}
+
+
+def test_families_that_are_kept_out_follow_from_their_names_and_are_about_a_fifth():
+    sources = read_sources()
+    assert {source.key for source in sources if source.kept_out} == {s.key for s in sources if is_kept_out(s.key)}
+    assert 0.1 <= len(kept_out()) / len(sources) <= 0.3
