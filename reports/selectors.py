@@ -26,7 +26,7 @@ def versions_of(report: Report) -> QuerySet[ReportVersion]:
 def progress(version: ReportVersion) -> dict[str, Any]:
     """Phase, place in the queue, rows done and to do, rows per second, and seconds left where they are known.
 
-    Times are the database's. The last step (merging, findings, hash) has no rows to count: its end is not known.
+    Times are the database's. The last step (findings, decision, hash) has no rows to count: its end is not known.
     """
     if version.state == State.COMPLETE:
         done = version.total_rows

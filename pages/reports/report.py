@@ -15,7 +15,7 @@ from pages.reports.access import for_people, may_change, owned, report_of, versi
 from reports import selectors
 from reports.artifacts.html.view import shown
 from reports.choices import ACTIVE, FileFormat, State
-from reports.errors import ReportError
+from reports.errors import ReportError, StoreAwayError
 from reports.models import Report, ReportVersion
 from reports.services import files, limits, preparing, sharing, versions
 from reports.storage import rows_path

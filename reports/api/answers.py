@@ -42,7 +42,7 @@ class VersionProgress(ResponsePart):
 
     phase: Phase = Field(
         description=(
-            "What happens now: rows are computed, or the last step merges them, looks for findings and hashes; while "
+            "What happens now: rows are computed, or the last step looks for findings and hashes; while "
             "the disk for report files is full, or their store away, it is tried again. The state once the version has "
             "ended."
         )
@@ -248,7 +248,7 @@ class DiffAnswer(ResponsePart):
     name: str = Field(description="Name of the report.")
     from_: int = Field(alias="from", description="The older version.")
     to: int = Field(description="The newer version.")
-    same_content: bool = Field(description="Both have the same content hash.")
+    same_content: bool = Field(description="Both have the same inputs, catalog rows and rows.")
     estimator: dict[str, Any] = Field(description="Versions of our formulas: old, new, changed.")
     inputs: list[dict[str, Any]] = Field(description="Inputs that differ: path, old, new.")
     catalog: list[dict[str, Any]] = Field(description="Catalog rows and prices that differ, with old and new source.")

@@ -5,9 +5,10 @@ from pathlib import Path
 from reports.artifacts.selection import harmless_text, select
 from reports.models import ReportVersion
 from reports.rows import tables
+from reports.storage import RowFiles
 
 
-def write(version: ReportVersion, rows: Path, target: Path) -> None:
+def write(version: ReportVersion, rows: RowFiles, target: Path) -> None:
     """Write all rows as CSV."""
     with tables.connect(threads=2) as connection:
         harmless = harmless_text(connection, tables.source(rows))

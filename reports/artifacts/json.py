@@ -10,6 +10,7 @@ from reports import document
 from reports.artifacts.selection import select
 from reports.models import ReportVersion
 from reports.rows import tables
+from reports.storage import RowFiles
 
 _BLOCK = 1 << 20
 # DuckDB gathers a whole row group (122,880 rows) as text before it writes it: more than its memory limit. This many
@@ -17,7 +18,7 @@ _BLOCK = 1 << 20
 _ROWS_AT_ONCE = 16_384
 
 
-def write(version: ReportVersion, rows: Path, target: Path) -> None:
+def write(version: ReportVersion, rows: RowFiles, target: Path) -> None:
     """Write head, columns and all rows as one JSON document."""
     lines = target.with_name(target.name + ".lines")
     head = orjson.dumps({**document.head(version), "columns": document.columns()})
@@ -33,7 +34,7 @@ def write(version: ReportVersion, rows: Path, target: Path) -> None:
         lines.unlink(missing_ok=True)
 
 
-def _write_lines(connection: duckdb.DuckDBPyConnection, rows: Path, lines: Path, first: int) -> None:
+def _write_lines(connection: duckdb.DuckDBPyConnection, rows: RowFiles, lines: Path, first: int) -> None:
     """One object a line, for a window of the rows."""
     connection.execute(
         f"COPY (SELECT {select(neutralised=False)} FROM {tables.source(rows)} "

@@ -1,18 +1,18 @@
 """Series for charts: one per setting, the best few, thinned to what a chart can show."""
 
-from pathlib import Path
 from typing import Any
 
 from estimator.estimates.sweep.columns import SETTING_COLUMNS
 from reports.artifacts.words import split_words
 from reports.rows import reading, tables
+from reports.storage import RowFiles
 
 # A load whose queue grows has no lasting speed and is no point of a chart.
 _CHARTED = "status = 'ok' AND coalesce(utilization, 0) < 1"
 
 
 def chart_series(
-    rows: Path, x_name: str, y_name: str, *, limit_series: int, limit_points: int
+    rows: RowFiles, x_name: str, y_name: str, *, limit_series: int, limit_points: int
 ) -> list[tuple[str, list[tuple[Any, Any]]]]:
     """Label and points (x, y) of the settings with the most tokens per second and GPU, each in order of its load."""
     charted = f'{_CHARTED} AND "{x_name}" IS NOT NULL AND "{y_name}" IS NOT NULL'

@@ -16,13 +16,14 @@ from reports.artifacts.series import chart_series
 from reports.errors import PermanentReportError
 from reports.models import ReportVersion
 from reports.rows import tables
+from reports.storage import RowFiles
 
 MAX_ROWS = 1_048_576 - 1
 _BLOCK = 5_000
 _FORMATS = {ColumnKind.NUMBER: "0.000000", ColumnKind.INTEGER: "#,##0", ColumnKind.MONEY: "0.00####"}
 
 
-def write(version: ReportVersion, rows: Path, target: Path) -> None:
+def write(version: ReportVersion, rows: RowFiles, target: Path) -> None:
     """Write the workbook; a version with more rows than a sheet holds is refused in words."""
     if version.total_rows > MAX_ROWS:
         raise PermanentReportError("too_many_rows", too_many_rows(version.total_rows))
@@ -127,7 +128,7 @@ def _assumptions_sheet(workbook: Workbook, head: dict[str, Any]) -> None:
             _cell(sheet, row, column, described[key])
 
 
-def _rows_sheet(workbook: Workbook, rows: Path) -> None:
+def _rows_sheet(workbook: Workbook, rows: RowFiles) -> None:
     sheet = workbook.add_worksheet(_("Rows"))
     bold = workbook.add_format({"bold": True, "bottom": 1})
     formats = {kind: workbook.add_format({"num_format": pattern}) for kind, pattern in _FORMATS.items()}
@@ -156,7 +157,7 @@ def _writer(sheet: Worksheet, number: int, kind: ColumnKind, formats: dict[Colum
     return lambda line, value: sheet.write_number(line, number, value, formats[kind])
 
 
-def _charts_sheet(workbook: Workbook, rows: Path) -> None:
+def _charts_sheet(workbook: Workbook, rows: RowFiles) -> None:
     """Scatter charts over a small table of their own: speed per user against speed per GPU, and cost against batch."""
     data = workbook.add_worksheet(_("Chart data"))
     sheet = workbook.add_worksheet(_("Charts"))

@@ -6,7 +6,6 @@ price changes. One pass over the rows counts and chooses; the chosen rows are re
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -15,6 +14,7 @@ from estimator.engine.options import TARGETS
 from estimator.question.workload import Targets
 from reports.rows import reading, tables
 from reports.rows.findings import MAX_GROUPS
+from reports.storage import RowFiles
 
 _GROUP = "model, workload"
 _LASTS = "status = 'ok' AND coalesce(utilization, 0) < 1"
@@ -41,7 +41,7 @@ class GpuRows:
     loads: Mapping[str, float | None]
 
 
-def gpus_of(rows: Path, slo: Targets | None) -> tuple[list[GpuRows], int]:
+def gpus_of(rows: RowFiles, slo: Targets | None) -> tuple[list[GpuRows], int]:
     """The GPUs of the first MAX_GROUPS groups in the order of the rows, and how many groups there are in all."""
     with tables.connect(threads=2) as connection:
         found = reading.fetch(connection, _chosen(tables.source(rows), slo))

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -17,6 +16,7 @@ from reports.decision.parts import Decision, DecisionApi, DecisionGroup, Decisio
 from reports.decision.sentences import certainty_of, changes_of, sentence_of
 from reports.decision.winner import Outcome, Standing, outcome, over, wins_below
 from reports.names import Names
+from reports.storage import RowFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,9 @@ class _Group:
     found: Outcome | None
 
 
-def decide(rows: Path, inputs: Mapping[str, Any], snapshot: Mapping[str, Any], summary: Mapping[str, Any]) -> Decision:
+def decide(
+    rows: RowFiles, inputs: Mapping[str, Any], snapshot: Mapping[str, Any], summary: Mapping[str, Any]
+) -> Decision:
     """The decision of a version.
 
     Args:

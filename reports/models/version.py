@@ -50,6 +50,8 @@ class ReportVersion(models.Model):
     # Null in versions of releases that stored none: theirs is worked out when it is read (decision/stored.py).
     decision = models.JSONField(_("decision"), null=True, blank=True)
     content_sha256 = models.CharField(_("content sha256"), max_length=64, blank=True, default="")
+    # The files of the rows in order, each with name, bytes, sha256 and rows; null: they lie in the one rows file.
+    rows_parts = models.JSONField(null=True, blank=True)
     rows_file = models.CharField(max_length=200, blank=True, default="")
     rows_file_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     rows_file_sha256 = models.CharField(max_length=64, blank=True, default="")
@@ -90,6 +92,8 @@ class ReportChunk(models.Model):
     part_name = models.CharField(max_length=200, blank=True, default="")
     part_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     part_sha256 = models.CharField(max_length=64, blank=True, default="")
+    # Hashes of what the part holds (hashing.py of the rows room); null in parts of releases that had none.
+    part_leaves = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True, default="")
 
     class Meta:

@@ -4,7 +4,6 @@ A group is one model and one workload: only within it are figures comparable.
 """
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,21 +11,23 @@ from django.utils.translation import gettext as _
 
 from reports.names import Names
 from reports.rows import reading, tables
+from reports.storage import RowFiles
 
 MAX_GROUPS = 50
 MAX_FRONTIER = 60
 _HALF = 0.5
 _TENTH = 1.10
 _GROUP = '"model", "workload"'
+_NAMED = ("model", "workload", "gpu", "engine", "precision", "parallelism")
 _CONFIGURATION = '"model", "workload", "gpu", "engine", "precision", "parallelism"'
 Finding = dict[str, Any]
 
 
-def find(rows: Path, inputs: dict[str, Any], names: Names) -> tuple[dict[str, Any], list[Finding]]:
+def find(rows: RowFiles, inputs: dict[str, Any], names: Names) -> tuple[dict[str, Any], list[Finding]]:
     """Summary and findings of the rows of a version; each names its workload, and its model where there are several."""
     with tables.connect(threads=2) as connection:
         connection.execute(
-            "CREATE TEMP TABLE every AS SELECT row_index, model, workload, gpu, engine, precision, parallelism, tp, "
+            f"CREATE TEMP TABLE every AS SELECT row_index, {tables.as_enums(connection, rows, _NAMED)}, tp, "
             "gpus, batch_size, offered_requests_per_s AS offered, fits, effective_concurrency, "
             "tokens_per_s_total_mid AS total, tokens_per_s_per_user_mid AS per_user, "
             "tokens_per_s_per_gpu_mid AS per_gpu, tpot_s_mid AS tpot, "
@@ -48,7 +49,7 @@ def find(rows: Path, inputs: dict[str, Any], names: Names) -> tuple[dict[str, An
     return summary, found
 
 
-def _summary(connection: duckdb.DuckDBPyConnection, rows: Path) -> dict[str, Any]:
+def _summary(connection: duckdb.DuckDBPyConnection, rows: RowFiles) -> dict[str, Any]:
     counts = dict(connection.execute(f"SELECT status, count(*) FROM {tables.source(rows)} GROUP BY 1").fetchall())
     best = connection.execute(
         "SELECT max(total), max(per_user) FILTER (WHERE lasts), max(per_gpu), count(*) FILTER (WHERE meets_slo), "
@@ -141,7 +142,7 @@ def _quantisation(_with_slo: bool) -> str:
 
 def _tensor_parallel(_with_slo: bool) -> str:
     """Per configuration but for parallelism: the first step of TP that speeds one user up by less than a tenth."""
-    rest = "regexp_replace(parallelism, '^tp[0-9]+', '')"
+    rest = "regexp_replace(parallelism::VARCHAR, '^tp[0-9]+', '')"
     same = f'"model", "workload", "gpu", "engine", "precision", "batch_size", "offered", {rest}'
     return (
         f"WITH steps AS (SELECT *, lag(per_user) OVER w AS before, lag(row_index) OVER w AS other, "
@@ -276,7 +277,7 @@ def _thinned(indices: list[int]) -> list[int]:
     return [indices[round(place * step)] for place in range(MAX_FRONTIER)]
 
 
-def _attach_rows(connection: duckdb.DuckDBPyConnection, path: Path, found: list[Finding]) -> None:
+def _attach_rows(connection: duckdb.DuckDBPyConnection, path: RowFiles, found: list[Finding]) -> None:
     wanted = {entry["row_index"] for entry in found} | {
         entry["other_row_index"] for entry in found if entry["other_row_index"] is not None
     }

@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from estimator.estimates.sweep.columns import COLUMN_BY_NAME, COLUMNS, MEAN_COLUMNS, ColumnKind
 from reports.rows import tables
+from reports.storage import RowFiles
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
 _MOST_MONEY = Decimal(10) ** 25
@@ -69,7 +69,7 @@ def fetch(connection: duckdb.DuckDBPyConnection, sql: str, bound: dict[str, Any]
 
 
 def by_index(
-    connection: duckdb.DuckDBPyConnection, path: Path, indices: Sequence[int], columns: Sequence[str] | None = None
+    connection: duckdb.DuckDBPyConnection, path: RowFiles, indices: Sequence[int], columns: Sequence[str] | None = None
 ) -> dict[int, dict[str, Any]]:
     """Whole rows by their index."""
     select = ", ".join(f'"{name}"' for name in columns) if columns else "*"
@@ -78,7 +78,7 @@ def by_index(
 
 
 def page(
-    path: Path, conditions: Sequence[Condition], ordering: Sequence[str], *, limit: int, offset: int
+    path: RowFiles, conditions: Sequence[Condition], ordering: Sequence[str], *, limit: int, offset: int
 ) -> tuple[int, list[dict[str, Any]]]:
     """How many rows meet the conditions, and one page of them in order.
 

@@ -20,7 +20,7 @@ def write_recosted(version: ReportVersion, chunk: ReportChunk, target: Path) -> 
     parent = version.parent
     if parent is None:
         raise PermanentReportError("file_error", "The version to price anew is not there.")
-    source = tables.source(rows_path(parent))
+    source = tables.source(rows_path(parent, range(chunk.first_row, chunk.first_row + chunk.rows)))
     window = f"row_index >= {int(chunk.first_row)} AND row_index < {int(chunk.first_row + chunk.rows)}"
     with tables.connect() as connection:
         base = f"(SELECT * FROM {source} WHERE {window} ORDER BY row_index)"

@@ -4,7 +4,6 @@ A connection is made inside the task that uses it, never before a fork, sees rep
 cannot be reconfigured. Names of columns come from our own list; values are always bound.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -13,7 +12,6 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from estimator.estimates.sweep.columns import (
@@ -25,8 +23,8 @@ from estimator.estimates.sweep.columns import (
     Rows,
     TextValues,
 )
-from reports import canonical, conf
-from reports.storage import get_storage
+from reports import conf
+from reports.storage import RowFiles, get_storage
 
 _CODE = "__code"
 _MONEY_TYPE = "DECIMAL(38,12)"
@@ -114,7 +112,7 @@ def write_rows(rows: Rows, path: Path) -> None:
         )
 
 
-def merge(parts: Sequence[Path], path: Path) -> None:
+def merge(parts: RowFiles, path: Path) -> None:
     """Put the parts together in the given order."""
     names = ", ".join(quoted(part) for part in parts)
     with connect(threads=2) as connection:
@@ -124,10 +122,10 @@ def merge(parts: Sequence[Path], path: Path) -> None:
         )
 
 
-def source(path: Path) -> str:
-    """The FROM expression of a stored Parquet file; columns that a file of an older release lacks read as null."""
-    stored = f"read_parquet({quoted(path)})"
-    if not (missing := _missing(path)):
+def source(rows: RowFiles) -> str:
+    """The FROM expression of stored rows, in their order; columns that an older release lacks read as null."""
+    stored = f"read_parquet([{', '.join(map(quoted, rows))}])"
+    if not (missing := missing_columns(rows[0])):
         return stored
     blank = ", ".join(f'CAST(NULL AS {_SQL_TYPES[COLUMN_BY_NAME[name].kind]}) AS "{name}"' for name in missing)
     select = ", ".join(f'"{column.name}"' for column in COLUMNS)
@@ -135,7 +133,7 @@ def source(path: Path) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _missing(path: Path) -> tuple[str, ...]:
+def missing_columns(path: Path) -> tuple[str, ...]:
     """Columns of today that a file does not have; names of files hold lease tokens and are never used again."""
     with connect() as connection:
         described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet({quoted(path)})").fetchall()
@@ -143,47 +141,42 @@ def _missing(path: Path) -> tuple[str, ...]:
     return tuple(column.name for column in COLUMNS if column.name not in held)
 
 
-def read_numbers(connection: duckdb.DuckDBPyConnection, path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+def read_numbers(
+    connection: duckdb.DuckDBPyConnection, rows: RowFiles, names: Sequence[str]
+) -> dict[str, NDArray[Any]]:
     """Columns of numbers, money and booleans (1, 0) as float64 with NaN for null, in row order."""
     select = ", ".join(f'CAST("{name}" AS DOUBLE) AS "{name}"' for name in names)
-    fetched = connection.execute(f"SELECT {select} FROM {source(path)}").fetchnumpy()
+    fetched = connection.execute(f"SELECT {select} FROM {source(rows)}").fetchnumpy()
     return {name: np.ma.filled(fetched[name], np.nan) for name in names}
 
 
-def read_text(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> TextValues:
-    """A text column as codes into its sorted distinct labels."""
-    distinct = f'SELECT DISTINCT "{name}" FROM {source(path)} WHERE "{name}" IS NOT NULL ORDER BY 1'
-    labels = [row[0] for row in connection.execute(distinct).fetchall()]
-    coded = f'SELECT list_position($labels, "{name}")::INTEGER AS code FROM {source(path)}'
-    codes = np.ma.filled(connection.execute(coded, {"labels": labels}).fetchnumpy()["code"], 0)
-    return TextValues(codes=(codes - 1).astype("<i4"), labels=tuple(labels))
+def read_texts(connection: duckdb.DuckDBPyConnection, rows: RowFiles, names: Sequence[str]) -> dict[str, TextValues]:
+    """Text columns as codes into their sorted distinct labels, in row order; -1 is null."""
+    if not names:
+        return {}
+    distinct = ", ".join(f'list(DISTINCT "{name}" ORDER BY "{name}") FILTER ("{name}" IS NOT NULL)' for name in names)
+    found = connection.execute(f"SELECT {distinct} FROM {source(rows)}").fetchone() or ()
+    labels = {name: list(values or ()) for name, values in zip(names, found, strict=True)}
+    coded = ", ".join(f'list_position(${name}, "{name}")::INTEGER AS "{name}"' for name in names)
+    fetched = connection.execute(f"SELECT {coded} FROM {source(rows)}", labels).fetchnumpy()
+    return {
+        name: TextValues(codes=(np.ma.filled(fetched[name], 0) - 1).astype("<i4"), labels=tuple(labels[name]))
+        for name in names
+    }
 
 
-def content_sha256(path: Path, inputs: Any, snapshot: Any) -> str:
-    """sha256 over canonical inputs and snapshot and the rows as column buffers, little-endian, in column order.
-
-    Columns that a file of an older release lacks are left out. It depends on neither the writer of the Parquet file nor
-    on how the rows were cut into chunks.
-    """
-    digest = hashlib.sha256()
-    digest.update(canonical.dumps({"inputs": inputs, "snapshot": snapshot}))
-    with connect(threads=2) as connection:
-        absent = _missing(path)
-        for column in (column for column in COLUMNS if column.name not in absent):
-            digest.update(f"\n{column.name}:{column.kind}\n".encode())
-            if column.kind is ColumnKind.TEXT:
-                text = read_text(connection, path, column.name)
-                digest.update(orjson.dumps(text.labels))
-                digest.update(np.ascontiguousarray(text.codes, dtype="<i4").data)
-            else:
-                values = read_numbers(connection, path, [column.name])[column.name]
-                values = np.where(np.isnan(values), np.float64("nan"), values + 0.0)
-                digest.update(np.ascontiguousarray(values, dtype="<f8").data)
-    return digest.hexdigest()
+def as_enums(connection: duckdb.DuckDBPyConnection, rows: RowFiles, names: Sequence[str]) -> str:
+    """SELECT items of text columns as enums of their values: compared, sorted and joined as small numbers."""
+    for name in names:
+        connection.execute(
+            f'CREATE TYPE "e_{name}" AS ENUM (SELECT DISTINCT "{name}" FROM {source(rows)} '
+            f'WHERE "{name}" IS NOT NULL ORDER BY 1)'
+        )
+    return ", ".join(f'CAST("{name}" AS "e_{name}") AS "{name}"' for name in names)
 
 
-def count_rows(path: Path) -> int:
-    """Rows of a stored Parquet file."""
+def count_rows(rows: RowFiles) -> int:
+    """How many rows are stored."""
     with connect() as connection:
-        row = connection.execute(f"SELECT count(*) FROM {source(path)}").fetchone()
+        row = connection.execute(f"SELECT count(*) FROM {source(rows)}").fetchone()
     return int(row[0]) if row else 0

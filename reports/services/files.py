@@ -39,7 +39,7 @@ class FileState:
 
 def file_of(version: ReportVersion, file_format: str) -> FileState:
     """The file of a complete version in a format; orders it if it is not there."""
-    if file_format == FileFormat.PARQUET:
+    if file_format == FileFormat.PARQUET and not version.rows_parts:
         return _stored(version, file_format, version.rows_file, version.rows_file_bytes, version.rows_file_sha256)
     if file_format == FileFormat.XLSX and version.total_rows > xlsx.MAX_ROWS:
         return FileState(state=State.FAILED, error_code="too_many_rows", error=xlsx.too_many_rows(version.total_rows))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from reports.choices import State
 from reports.errors import ReportError
 from reports.models import Artifact, ReportVersion
-from reports.storage import ArtifactStore, get_storage
+from reports.storage import ArtifactStore, get_storage, rows_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,13 +18,13 @@ class Checked:
 
 
 def verify_all() -> Iterator[Checked]:
-    """Rows files and derived files of all reports, each read anew; parts are checked by the step that merges them."""
+    """Files of rows and derived files of all reports, each read anew; the last step checks those of work in flight."""
     storage = get_storage()
     storage.forget_hashes()
     versions = ReportVersion.objects.filter(state=State.COMPLETE).select_related("report").order_by("pk")
     for version in versions.iterator(chunk_size=20):
-        what = f"{version} rows, file {version.rows_file}"
-        yield _file(what, storage, version.rows_file, version.rows_file_bytes, version.rows_file_sha256)
+        for part, _rows in rows_parts(version):
+            yield _file(f"{version} rows, file {part.name}", storage, part.name, part.bytes, part.sha256)
     for artifact in Artifact.objects.filter(state=State.COMPLETE).select_related("version__report").iterator(100):
         what = f"{artifact.version} {artifact.format}, file {artifact.file_name}"
         yield _file(what, storage, artifact.file_name, artifact.bytes, artifact.artifact_sha256)

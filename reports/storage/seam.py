@@ -45,6 +45,10 @@ class ArtifactStore(ABC):
     def is_sound(self, name: str, size: int | None, sha256: str) -> bool:
         """Whether a stored file is there as it was recorded, as far as the store can tell without moving it."""
 
+    def are_sound(self, files: Sequence[StoredFile]) -> list[bool]:
+        """Of each of several files whether it is sound."""
+        return [self.is_sound(file.name, file.bytes, file.sha256) for file in files]
+
     @abstractmethod
     def open(self, name: str, start: int, length: int) -> BinaryIO:
         """So many bytes of a stored file from a place on, as something to read blocks from and to close."""

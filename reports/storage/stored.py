@@ -15,7 +15,7 @@ class StoredFile:
     """A file as it was kept: name relative to the root, size in bytes, hexadecimal sha256."""
 
     name: str
-    bytes: int
+    bytes: int | None
     sha256: str
 
 

@@ -146,7 +146,7 @@ def claim_chunk() -> Claim | None:
     return CHUNK.claim()
 
 
-def complete_chunk(claim: Claim, part: StoredFile) -> bool:
+def complete_chunk(claim: Claim, part: StoredFile, leaves: list[str] | None = None) -> bool:
     """Record the part file, fenced by the token; False: the part belongs to nobody and must go."""
     chunk = ReportChunk.objects.only("rows", "version").filter(pk=claim.pk).first()
     if chunk is None:
@@ -163,6 +163,7 @@ def complete_chunk(claim: Claim, part: StoredFile) -> bool:
             part_name=part.name,
             part_bytes=part.bytes,
             part_sha256=part.sha256,
+            part_leaves=leaves,
             lease_until=None,
             error="",
         )

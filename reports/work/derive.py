@@ -3,7 +3,7 @@
 from django.db import transaction
 
 from reports import conf
-from reports.artifacts.build import WRITERS
+from reports.artifacts.build import writer_of
 from reports.choices import State
 from reports.errors import PASSING, PermanentReportError, explain
 from reports.models import Artifact, ReportVersion
@@ -59,7 +59,7 @@ def _make(claim: Claim, keeper: LeaseKeeper) -> None:
     version = artifact.version
     rows = rows_path(version)
     with new_file(f"derived/{version.report_id}/v{version.number}-{claim.token}.{artifact.format}") as file:
-        WRITERS[artifact.format](version, rows, file.scratch)
+        writer_of(artifact.format)(version, rows, file.scratch)
         keeper.check()
         stored = file.keep()
         file.recorded = bool(

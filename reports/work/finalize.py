@@ -1,6 +1,9 @@
-"""The last step of a version: merge the parts, find what matters, hash, and ONE transaction that completes it."""
+"""The last step of a version: find what matters in its parts, and ONE transaction that completes it.
 
-from pathlib import Path
+The parts stay as they are: they are the rows, and whoever computed one hashed it.
+"""
+
+from collections.abc import Iterator
 from typing import Any
 
 from django.db import transaction
@@ -15,13 +18,12 @@ from reports.decision.block import decide
 from reports.errors import PASSING, LeaseLostError, ReportError, explain
 from reports.models import ReportChunk, ReportVersion
 from reports.names import Names
-from reports.rows import findings, tables
-from reports.storage import ArtifactStore, StoredFile, get_storage
+from reports.rows import findings, hashing, tables
+from reports.storage import ArtifactStore, RowFiles, StoredFile, get_storage
 from reports.work import claims, put_off
 from reports.work.claims import FINALIZE
 from reports.work.keeper import LeaseKeeper, with_lease_kept
 from reports.work.leases import Claim
-from reports.work.new_file import new_file
 from reports.work.pauses import pause_point
 
 
@@ -45,23 +47,20 @@ def _finalize(claim: Claim, keeper: LeaseKeeper) -> None:
     storage = get_storage()
     if not _heal(claim, chunks, storage):
         return
-    with new_file(f"rows/{version.report_id}/v{version.number}-{claim.token}.parquet") as file:
-        tables.merge(storage.sound_paths([_part(chunk) for chunk in chunks]), file.scratch)
-        keeper.check()
-        results = _results(version, file.scratch)
-        keeper.check()
-        stored = file.keep()
-        pause_point("final")
-        file.recorded = _complete(claim, stored, results)
-    for chunk in chunks:
-        storage.remove(chunk.part_name)
+    parts = [_part(chunk) for chunk in chunks]
+    rows = storage.sound_paths(parts)
+    keeper.check()
+    results = _results(version, chunks, rows)
+    keeper.check()
+    pause_point("final")
+    _complete(claim, parts, results)
 
 
 def _part(chunk: ReportChunk) -> StoredFile:
     return StoredFile(name=chunk.part_name, bytes=chunk.part_bytes or 0, sha256=chunk.part_sha256)
 
 
-def _results(version: ReportVersion, rows: Path) -> dict[str, Any]:
+def _results(version: ReportVersion, chunks: list[ReportChunk], rows: RowFiles) -> dict[str, Any]:
     if tables.count_rows(rows) != version.total_rows:
         raise ReportError("rows_missing", _("The parts do not add up to the rows of the version."))
     names = Names(version.snapshot, Sweep.stored(version.inputs["sweep"]))
@@ -71,13 +70,20 @@ def _results(version: ReportVersion, rows: Path) -> dict[str, Any]:
         "summary": summary,
         "findings": found,
         "decision": decision.model_dump(mode="json"),
-        "content_sha256": tables.content_sha256(rows, version.inputs, version.snapshot),
+        "content_sha256": hashing.content_sha256(version.inputs, version.snapshot, _leaves(chunks, rows)),
     }
+
+
+def _leaves(chunks: list[ReportChunk], rows: RowFiles) -> Iterator[str]:
+    """The hashes of all blocks of rows; those of a part that an older release computed are made now."""
+    for chunk, path in zip(chunks, rows, strict=True):
+        yield from chunk.part_leaves or hashing.leaves_of(path, chunk.first_row, chunk.rows)
 
 
 def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStore) -> bool:
     """Queue again the chunks whose part file is missing or damaged; True when all parts are as they were written."""
-    broken = [chunk for chunk in chunks if not storage.is_sound(chunk.part_name, chunk.part_bytes, chunk.part_sha256)]
+    sound = storage.are_sound([_part(chunk) for chunk in chunks])
+    broken = [chunk for chunk, well in zip(chunks, sound, strict=True) if not well]
     if not broken:
         return True
     with transaction.atomic():
@@ -98,23 +104,30 @@ def _heal(claim: Claim, chunks: list[ReportChunk], storage: ArtifactStore) -> bo
     return False
 
 
-def _complete(claim: Claim, stored: StoredFile, results: dict[str, Any]) -> bool:
-    """The one transaction: the file is there with its size, the lease is ours, all chunks are complete."""
+def _complete(claim: Claim, parts: list[StoredFile], results: dict[str, Any]) -> bool:
+    """The one transaction: the lease is ours, all chunks are complete, and their parts are those that were read."""
     with transaction.atomic():
-        if get_storage().size(stored.name) != stored.bytes:
-            raise ReportError("file_error", _("The rows file is not there any more."))
-        if ReportChunk.objects.filter(version=claim.pk).exclude(state=State.COMPLETE).exists():
+        chunks = list(ReportChunk.objects.filter(version=claim.pk).order_by("index"))
+        if any(chunk.state != State.COMPLETE for chunk in chunks) or [_part(chunk) for chunk in chunks] != parts:
             return False
         return bool(
             FINALIZE.held(claim).update(
                 state=State.COMPLETE,
                 finished_at=Now(),
                 finalize_until=None,
-                rows_file=stored.name,
-                rows_file_bytes=stored.bytes,
-                rows_file_sha256=stored.sha256,
+                rows_file_bytes=sum(part.bytes or 0 for part in parts),
                 error="",
                 error_code="",
+                **_files(chunks),
                 **results,
             )
         )
+
+
+def _files(chunks: list[ReportChunk]) -> dict[str, Any]:
+    """Where the rows lie: one part is the rows file itself."""
+    if len(chunks) == 1:
+        return {"rows_file": chunks[0].part_name, "rows_file_sha256": chunks[0].part_sha256}
+    keys = ("name", "bytes", "sha256", "rows")
+    entries = [(chunk.part_name, chunk.part_bytes, chunk.part_sha256, chunk.rows) for chunk in chunks]
+    return {"rows_parts": [dict(zip(keys, entry, strict=True)) for entry in entries]}

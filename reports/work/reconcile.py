@@ -12,6 +12,8 @@ from reports.models import Artifact, IdempotencyKey, ReportChunk, ReportVersion
 from reports.storage import get_storage
 from reports.work import bell, claims, turns
 
+_NAMES_AT_ONCE = 500
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciled:
@@ -61,10 +63,13 @@ def clean_orphans(older_than_s: float = conf.ORPHAN_AGE_S) -> list[str]:
     horizon = clock.now().timestamp() - older_than_s
     old = [name for name, changed in storage.walk() if changed < horizon]
     removed = []
-    for name in old:
-        if not _belongs(name.removesuffix(".part")):
-            storage.remove(name)
-            removed.append(name)
+    for start in range(0, len(old), _NAMES_AT_ONCE):
+        names = old[start : start + _NAMES_AT_ONCE]
+        belong = _belonging({name.removesuffix(".part") for name in names})
+        for name in names:
+            if name.removesuffix(".part") not in belong:
+                storage.remove(name)
+                removed.append(name)
     return removed
 
 
@@ -76,12 +81,18 @@ def clean_scratch(older_than_s: float = conf.ORPHAN_AGE_S) -> None:
             path.unlink(missing_ok=True)
 
 
-def _belongs(name: str) -> bool:
-    """Whether a row points to the file, or the token in its name is a current lease."""
-    token = name.rsplit(".", 1)[0].rsplit("-", 1)[-1]
-    running = Q(lease_token=token, state=State.RUNNING)
-    return (
-        ReportChunk.objects.filter(Q(part_name=name, version__state__in=(*ACTIVE, State.FAILED)) | running).exists()
-        or ReportVersion.objects.filter(Q(rows_file=name) | Q(finalize_token=token, state=State.RUNNING)).exists()
-        or Artifact.objects.filter(Q(file_name=name) | running).exists()
-    )
+def _belonging(names: set[str]) -> set[str]:
+    """Those of the names that a row points to, or whose token is a current lease."""
+    kept = Q(version__state__in=(*ACTIVE, State.FAILED)) | Q(version__rows_parts__isnull=False)
+    found = set(ReportChunk.objects.filter(kept, part_name__in=names).values_list("part_name", flat=True))
+    found |= set(ReportVersion.objects.filter(rows_file__in=names).values_list("rows_file", flat=True))
+    found |= set(Artifact.objects.filter(file_name__in=names).values_list("file_name", flat=True))
+    tokens = {name.rsplit(".", 1)[0].rsplit("-", 1)[-1]: name for name in names - found}
+    leased = [
+        ReportChunk.objects.filter(state=State.RUNNING, lease_token__in=tokens).values_list("lease_token", flat=True),
+        Artifact.objects.filter(state=State.RUNNING, lease_token__in=tokens).values_list("lease_token", flat=True),
+        ReportVersion.objects.filter(state=State.RUNNING, finalize_token__in=tokens).values_list(
+            "finalize_token", flat=True
+        ),
+    ]
+    return found | {tokens[token] for held in leased for token in held}

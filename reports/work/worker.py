@@ -17,7 +17,7 @@ from reports import conf
 from reports.choices import VersionKind
 from reports.errors import PASSING, LeaseLostError, PermanentReportError, explain
 from reports.models import ReportChunk, ReportVersion
-from reports.rows import repricing, tables
+from reports.rows import hashing, repricing, tables
 from reports.storage.patience import patient
 from reports.work import claims, derive, put_off
 from reports.work.claims import CHUNK
@@ -121,7 +121,8 @@ def _refuse_other_estimator(version: ReportVersion) -> None:
 def _compute(claim: Claim) -> None:
     chunk = ReportChunk.objects.select_related("version").get(pk=claim.pk)
     version = chunk.version
-    with new_file(f"parts/{version.pk}/{chunk.index:06d}-{claim.token}.parquet") as file:
+    name = f"rows/{version.report_id}/v{version.number}/{chunk.index:06d}-{claim.token}.parquet"
+    with new_file(name) as file:
         if version.kind == VersionKind.RECOST:
             repricing.write_recosted(version, chunk, file.scratch)
         else:
@@ -136,8 +137,9 @@ def _compute(claim: Claim) -> None:
             raise LeaseLostError
         # The store may be away for longer than a lease holds; the rows are not computed again for that.
         with LeaseKeeper(lambda: CHUNK.heartbeat(claim)) as keeper:
+            leaves = hashing.leaves_of(file.scratch, chunk.first_row, chunk.rows)
             part = file.keep()
         keeper.check()
         pause_point(f"part:{chunk.index}")
-        file.recorded = claims.complete_chunk(claim, part)
+        file.recorded = claims.complete_chunk(claim, part, leaves)
     pause_point(str(chunk.index))

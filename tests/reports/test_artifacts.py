@@ -6,22 +6,24 @@ import math
 from decimal import Decimal
 
 import duckdb
+import numpy as np
 import openpyxl
 import orjson
 import pytest
 
 from estimator.engine.version import ESTIMATOR_VERSION
-from estimator.estimates.sweep.columns import COLUMNS
+from estimator.estimates.sweep.columns import COLUMNS, TextValues
 from estimator.figures.written import money
 from reports.api import examples, schemas
 from reports.artifacts import json as json_artifact
 from reports.artifacts import xlsx
 from reports.choices import FileFormat, State
+from reports.diff.compare import compare
 from reports.errors import PermanentReportError, explain
 from reports.models import ReportVersion
-from reports.rows import tables
+from reports.rows import hashing, tables
 from reports.services import versions
-from reports.storage import get_storage
+from reports.storage import get_storage, rows_parts, rows_path
 from reports.work import derive, worker
 from tests.reports import fake_sweep
 
@@ -53,19 +55,54 @@ def made(version: ReportVersion, file_format: str):
 
 
 def parquet_rows(version: ReportVersion) -> list[tuple]:
-    path = get_storage().path(version.rows_file)
-    return duckdb.execute(f"SELECT * FROM read_parquet('{path}')").fetchall()
+    return duckdb.execute(f"SELECT * FROM {tables.source(rows_path(version))}").fetchall()
 
 
-def test_parts_are_merged_in_order_and_removed(complete, artifact_dir):
+def test_the_parts_are_the_rows_in_their_order(complete, artifact_dir):
     rows = parquet_rows(complete)
     assert [row[0] for row in rows] == list(range(96))
-    assert list((artifact_dir / "parts").rglob("*.parquet")) == []
+    kept = {path.relative_to(artifact_dir).as_posix() for path in artifact_dir.rglob("*.parquet")}
+    assert kept == {part.name for part, _rows in rows_parts(complete)}
+    assert [window for _part, window in rows_parts(complete)] == [range(a, min(a + 30, 96)) for a in range(0, 96, 30)]
+    some = rows_path(complete, range(29, 31))
+    assert some == rows_path(complete)[:2]
     assert len(complete.content_sha256) == 64
 
 
-def test_the_content_hash_depends_on_neither_chunks_nor_version(complete, ana, settings):
-    settings.AFORO_SWEEP_CHUNK_ROWS = 96
+def test_a_parquet_file_of_several_parts_is_made_when_it_is_asked_for(complete):
+    merged = made(complete, FileFormat.PARQUET)
+    assert duckdb.execute(f"SELECT * FROM read_parquet('{merged}')").fetchall() == parquet_rows(complete)
+
+
+def test_the_content_hash_tells_each_value_and_block_of_rows(complete, monkeypatch):
+    """By what each cell holds: changed anywhere, or moved to another row, it is another hash."""
+    monkeypatch.setattr(hashing, "LEAF_ROWS", 20)
+    [path, *_others] = rows_path(complete)
+    rows = fake_sweep.FakeSweep(96, fake_sweep.PRICES).rows(0, 30)
+    leaves = hashing.leaves_of(path, 0, 30)
+    assert len(leaves) == 2
+    assert hashing.leaves_of(path, 10, 30)[0] != leaves[0]  # blocks begin at multiples: 10 rows, then 20
+    seen = {tuple(leaves)}
+    for column in COLUMNS:
+        values = rows[column.name]
+        kept = values.codes if isinstance(values, TextValues) else values
+        moved = np.where(np.isnan(kept), 1, np.nan) if kept.dtype.kind == "f" else kept[::-1].copy()
+        if (kept == moved).all():
+            moved[25] = -1 if moved[25] >= 0 else 0
+        changed = TextValues(codes=moved, labels=values.labels) if isinstance(values, TextValues) else moved
+        file = path.with_name(f"changed-{column.name}.parquet")
+        tables.write_rows(rows | {column.name: changed}, file)
+        other = tuple(hashing.leaves_of(file, 0, 30))
+        assert other not in seen, column.name
+        seen.add(other)
+    tables.write_rows(rows, path.with_name("again.parquet"))
+    assert hashing.leaves_of(path.with_name("again.parquet"), 0, 30) == leaves
+
+
+def test_the_content_hash_depends_on_neither_chunks_nor_version(complete, ana, settings, monkeypatch):
+    """As long as chunks are whole blocks."""
+    monkeypatch.setattr(hashing, "LEAF_ROWS", 30)
+    settings.AFORO_SWEEP_CHUNK_ROWS = 60
     prepared = versions.Prepared(
         inputs=complete.inputs, snapshot=complete.snapshot, total_rows=96, estimator_version=ESTIMATOR_VERSION
     )
@@ -73,6 +110,12 @@ def test_the_content_hash_depends_on_neither_chunks_nor_version(complete, ana, s
     worker.run()
     other.refresh_from_db()
     assert other.content_sha256 == complete.content_sha256
+    settings.AFORO_SWEEP_CHUNK_ROWS = 50
+    cut = versions.create_report(owner=ana, name="cut across blocks", prepared=prepared)
+    worker.run()
+    cut.refresh_from_db()
+    assert cut.content_sha256 != complete.content_sha256
+    assert compare(complete, cut)["same_content"]  # their rows are compared, as those of two releases are
 
 
 def same(left, right) -> bool:
@@ -126,7 +169,7 @@ def test_json_of_more_rows_than_memory_holds_as_text_is_written(complete, artifa
     rows, target = artifact_dir / "many.parquet", artifact_dir / "many.json"
     complete.total_rows = 123_000  # one row group and a little more
     tables.write_rows(fake_sweep.FakeSweep(complete.total_rows, fake_sweep.PRICES).rows(0, complete.total_rows), rows)
-    json_artifact.write(complete, rows, target)
+    json_artifact.write(complete, (rows,), target)
     text = target.read_bytes()
     assert text.partition(b'"rows":[')[2].count(b'{"row_index":') == complete.total_rows
     assert text.endswith(b"}]}\n")

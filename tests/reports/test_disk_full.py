@@ -13,7 +13,7 @@ from reports import clock
 from reports.artifacts.build import WRITERS
 from reports.errors import explain
 from reports.models import Artifact, ReportVersion
-from reports.rows import tables
+from reports.rows import findings, tables
 from reports.work import claims, put_off, worker
 from tests.reports.conftest import SWEEP
 
@@ -106,7 +106,7 @@ def test_it_fails_under_its_own_code_once_the_time_is_over(api, ana, loaded_cata
 def test_the_last_step_waits_for_room_too(api, ana, loaded_catalog, monkeypatch):
     version = order(api, ana)
     with monkeypatch.context() as disk_is_full:
-        disk_is_full.setattr(tables, "merge", full)
+        disk_is_full.setattr(findings, "find", full)
         worker.run()
     version.refresh_from_db()
     assert (version.state, version.finalize_attempts, version.error) == ("running", 0, DETAIL)

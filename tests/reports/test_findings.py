@@ -8,7 +8,7 @@ import pytest
 
 from reports.models import ReportVersion
 from reports.rows import findings, tables
-from reports.storage import get_storage
+from reports.storage import rows_path
 from tests.reports.conftest import SWEEP
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ SWEEPS: list[dict[str, Any]] = [
 
 def rows_of(version: ReportVersion) -> list[dict[str, Any]]:
     with tables.connect() as connection:
-        result = connection.execute(f"SELECT * FROM {tables.source(get_storage().path(version.rows_file))}")
+        result = connection.execute(f"SELECT * FROM {tables.source(rows_path(version))}")
         names = [entry[0] for entry in result.description]
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 

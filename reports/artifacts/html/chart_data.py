@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -15,6 +14,7 @@ from reports.artifacts.words import split_words
 from reports.decision.parts import Decision
 from reports.names import Names
 from reports.rows import reading, tables
+from reports.storage import RowFiles
 
 MAX_SERIES = 60
 MAX_SERIES_IN_ALL = 600
@@ -33,7 +33,7 @@ _VARIANT = ("engine", "precision", "parallelism")
 
 
 def chart_groups(
-    found: Decision, findings: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any], rows: Path, names: Names
+    found: Decision, findings: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any], rows: RowFiles, names: Names
 ) -> list[dict[str, Any]]:
     """One entry per pair of model and workload: its series by GPU (colour) and variant (dash), frontier and memory."""
     slo = inputs.get("slo") or {}
@@ -180,7 +180,7 @@ def _left(counts: Mapping[str, Any], drawn: int) -> str:
 
 
 def _frontiers(
-    findings: Sequence[Mapping[str, Any]], rows: Path, connection: Any
+    findings: Sequence[Mapping[str, Any]], rows: RowFiles, connection: Any
 ) -> dict[tuple[str, str], list[list[float]]]:
     """Speed per user and per GPU of the rows on the frontier of each group."""
     entries = [entry for entry in findings if entry["kind"] == "pareto_frontier"]
@@ -195,7 +195,7 @@ def _frontiers(
     }
 
 
-def ledgers(found: Decision, rows: Path, names: Names) -> list[list[dict[str, Any]]]:
+def ledgers(found: Decision, rows: RowFiles, names: Names) -> list[list[dict[str, Any]]]:
     """For each group the memory of one GPU at the setting of each line, in GiB by part."""
     wanted = [line.setting.row_index for group in found.groups for line in group.lines if line.setting is not None]
     terms = memory_terms()

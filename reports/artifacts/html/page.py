@@ -13,9 +13,10 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reports.artifacts.html.view import shown
 from reports.models import ReportVersion
+from reports.storage import RowFiles
 
 
-def write(version: ReportVersion, rows: Path, target: Path) -> None:
+def write(version: ReportVersion, rows: RowFiles, target: Path) -> None:
     """Write the report as one HTML file."""
     context = shown(version, rows) | {
         "in_file": True,

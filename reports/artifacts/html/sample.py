@@ -1,7 +1,6 @@
 """The table of settings: all rows of a version, or a sample with those that findings and decision name."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,6 +9,7 @@ from reports.artifacts.words import heading, split_words
 from reports.decision.parts import Decision
 from reports.names import Names
 from reports.rows import reading, tables
+from reports.storage import RowFiles
 
 MAX_SAMPLE = 5_000
 SHOWN = (
@@ -36,7 +36,9 @@ SHOWN = (
 FILTERS = ("workload", "model", "gpu", "engine", "precision", "parallelism", "meets_slo", "status")
 
 
-def table_of(head: Mapping[str, Any], found: Decision | None, rows: Path, names: Names, most: int) -> dict[str, Any]:
+def table_of(
+    head: Mapping[str, Any], found: Decision | None, rows: RowFiles, names: Names, most: int
+) -> dict[str, Any]:
     """Columns and rows of the table; `same` are the words that are equal in all rows and no column of it."""
     sample = _sample(head, found, rows, most)
     whole = [[_shown(name, row[name], names) for name in SHOWN] for row in sample]
@@ -57,7 +59,7 @@ def table_of(head: Mapping[str, Any], found: Decision | None, rows: Path, names:
 _TEXT = {"model", "gpu", "engine", "precision", "parallelism", "workload", "binding_term", "status", "meets_slo"}
 
 
-def _sample(head: Mapping[str, Any], found: Decision | None, rows: Path, most: int) -> list[dict[str, Any]]:
+def _sample(head: Mapping[str, Any], found: Decision | None, rows: RowFiles, most: int) -> list[dict[str, Any]]:
     named: list[int] = []
     for entry in head["findings"]:
         named += [entry["row_index"], *entry.get("row_indices", ())]

@@ -1,7 +1,6 @@
 """Everything that a complete version shows, for the file and for the page: one context, one template, one script."""
 
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -18,9 +17,10 @@ from reports.artifacts.html.sample import MAX_SAMPLE, filters_of, table_of
 from reports.decision.stored import decision_of
 from reports.models import ReportVersion
 from reports.names import Names
+from reports.storage import RowFiles
 
 
-def shown(version: ReportVersion, rows: Path, *, most_rows: int = MAX_SAMPLE) -> dict[str, Any]:
+def shown(version: ReportVersion, rows: RowFiles, *, most_rows: int = MAX_SAMPLE) -> dict[str, Any]:
     """The context of the report's template.
 
     Args:
