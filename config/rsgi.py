@@ -6,13 +6,19 @@ too; so a client that says nothing, or reads nothing, holds a socket and no thre
 
 import asyncio
 import io
+import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from django.conf import settings
+from django.db import close_old_connections
 
 from config import bodies, env
+
+# A web process has threads enough to use up a server's connections; a worker or a command has one of its own.
+os.environ.setdefault("AFORO_DATABASE_POOL", "16")
+
 from config.wsgi import application as django
 
 Environ = dict[str, Any]
@@ -56,7 +62,7 @@ class Front:
             return b""
         if chunked:
             bodies.check_chunks_fit(environ)
-            if not settings.AFORO_ALLOW_ANONYMOUS and not await self._in_thread(bodies.is_authenticated, environ):
+            if not settings.AFORO_ALLOW_ANONYMOUS and not await self._in_thread(_is_authenticated, environ):
                 # Django answers 401; what was sent is never read.
                 environ["CONTENT_LENGTH"] = "0"
                 return b""
@@ -92,6 +98,8 @@ class Front:
 
         answer = self._application(environ, start_response)
         if getattr(answer, "streaming", False):
+            # Its end comes in another thread, maybe long after; the database is not needed until then.
+            close_old_connections()
             return begun[0], begun[1], b"", _Parts(answer)
         try:
             whole = b"".join(answer)
@@ -101,6 +109,14 @@ class Front:
 
     async def _in_thread(self, function: Any, *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+
+
+def _is_authenticated(environ: Environ) -> bool:
+    """As `bodies` says; outside of a request nobody gives the thread's connection back."""
+    try:
+        return bodies.is_authenticated(environ)
+    finally:
+        close_old_connections()
 
 
 class _Parts(Iterator[bytes]):

@@ -111,9 +111,6 @@ LANGUAGES = [("en", _("English"))]
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
 
-# A connection per request costs more than most requests do (2 ms); health checks replace those that died.
-DATABASE_PERSISTENCE = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
-
 # Seconds within which Redis must let in and answer: longer than a worker's wait for a message (1 s).
 AFORO_REDIS_WITHIN_S = env.integer("AFORO_REDIS_WITHIN_S", 2, at_least=2, at_most=60)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from config import env
 from config.settings.base import *  # noqa: F403  settings modules are layered by star import
-from config.settings.base import DATA_DIR, DATABASE_PERSISTENCE, LOGGING
+from config.settings.base import DATA_DIR, LOGGING
 
 AFORO_ENVIRONMENT = "production"
 DEBUG = False
@@ -13,7 +13,7 @@ SECRET_KEY = env.text("AFORO_SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("AFORO_SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = env.words("AFORO_ALLOWED_HOSTS")
 CSRF_TRUSTED_ORIGINS = env.words("AFORO_CSRF_TRUSTED_ORIGINS")
-DATABASES = {"default": env.database("DATABASE_URL") | DATABASE_PERSISTENCE}
+DATABASES = {"default": env.held(env.database("DATABASE_URL"))}
 AFORO_BROKER_URL = env.broker("AFORO_BROKER_URL")
 LOGGING["handlers"]["stderr"]["formatter"] = env.choice("AFORO_LOG_FORMAT", "json", ["text", "json"])
 

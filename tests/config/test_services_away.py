@@ -2,8 +2,11 @@
 
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
 from urllib.parse import urlsplit, urlunsplit
 
+import psycopg
 import pytest
 
 from tests import services
@@ -119,3 +122,37 @@ def test_a_stopped_worker_leaves_the_web_in_rotation(tmp_path):
         assert status == 503
         assert b'"worker":{"ok":false' in answer
         assert b'"broker":{"ok":true' in answer
+
+
+def connections_to(database: str) -> int:
+    with psycopg.connect(database) as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        return connection.execute(query).fetchone()[0]
+
+
+def test_many_clients_share_few_connections_and_are_told_to_wait_when_none_is_free(tmp_path):
+    most = 2
+    with (
+        services.postgresql_database("whole") as database,
+        services.redis_database() as redis,
+        compose_web(tmp_path, database=database, redis=redis) as service,
+        ThreadPoolExecutor(64) as clients,
+    ):
+        service.serve(AFORO_DATABASE_POOL=str(most), AFORO_DATABASE_POOL_WAIT_S="60")
+        processes = int(service.environment.get("AFORO_WEB_PROCESSES", 2))
+        asked = list(clients.map(lambda _number: ask(service), range(64)))
+        assert {status for status, _answer in asked} == {200}
+        assert 1 <= connections_to(database) <= most * processes
+
+        service.stop()
+        service.serve(AFORO_DATABASE_POOL_WAIT_S="1")
+        with psycopg.connect(database) as holder:
+            holder.execute("LOCK TABLE reports_report IN ACCESS EXCLUSIVE MODE")
+            asked = [clients.submit(ask, service, "/api/v1/reports/", "GET", "") for _number in range(16)]
+            refused = [future.result() for future in islice(as_completed(asked), 16 - most * processes)]
+            assert connections_to(database) <= most * processes + 1
+        assert {status for status, _answer in refused} == {503}
+        assert all(b"retry-after: 5" in answer.lower() for _status, answer in refused)
+        # Those who held a connection got their answer, or waited for longer than a statement may.
+        assert {future.result()[0] for future in asked} <= {200, 503}
+        assert ask(service, "/api/v1/reports/", "GET", "")[0] == 200
