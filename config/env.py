@@ -148,7 +148,7 @@ def held(database: dict[str, Any]) -> dict[str, Any]:
     if database["ENGINE"] != "config.postgresql":
         return database | keeps
     # A pooler in between gives a server's connection to another client after each transaction.
-    keeps["DISABLE_SERVER_SIDE_CURSORS"] = boolean("AFORO_DATABASE_POOLER", False)
+    keeps["DISABLE_SERVER_SIDE_CURSORS"] = bool(integer("AFORO_DATABASE_POOLER", 0, at_least=0, at_most=1))
     options = dict(database["OPTIONS"])
     if keeps["DISABLE_SERVER_SIDE_CURSORS"]:
         options.pop("options", None)

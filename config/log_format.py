@@ -2,14 +2,12 @@
 
 import logging
 import re
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter as BaseJsonFormatter
 
-# Set by RequestIdMiddleware for the time of a request.
-current_request_id: ContextVar[str | None] = ContextVar("current_request_id", default=None)
+from reports.doing import current_request_id, work
 
 _REDACTIONS = (
     # Share links are bearer tokens in a path.
@@ -38,7 +36,8 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line, with the traceback after it if there is one."""
         request_id = current_request_id.get()
-        line = super().format(record)
+        named = "".join(f" {name}={value}" for name, value in work().items())
+        line = super().format(record) + named
         return redact(f"{line} [{request_id}]" if request_id else line)
 
 
@@ -70,4 +69,5 @@ class JsonFormatter(BaseJsonFormatter):
         facts = getattr(record, "facts", {})
         log_data["time"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         log_data["request_id"] = current_request_id.get()
+        log_data.update(work())
         log_data.update(facts)

@@ -23,8 +23,8 @@ from catalog.api.problems import (
 )
 from config.api_errors import problem_response
 from config.health.views import healthz, readyz, statusz
-from config.log_format import current_request_id
 from config.settings.csp import ADMIN_CONTENT_SECURITY_POLICY
+from reports.doing import current_request_id
 
 access_log = logging.getLogger("aforo.access")
 

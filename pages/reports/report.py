@@ -73,6 +73,8 @@ def complete(version: ReportVersion) -> dict[str, Any]:
         return shown(version, rows_path(version), most_rows=MOST_ROWS) | {"complete": True}
     except ReportError as error:
         return {"damaged": error.text}
+    except StoreAwayError as error:
+        return {"damaged": str(error)}
 
 
 def _share_done(version: ReportVersion) -> int:

@@ -32,6 +32,8 @@ class ReportVersion(models.Model):
 
     # Its place among the work (turns.py of the work room); null and 0 in versions that ended before there were turns.
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    # Id of the request that ordered it, for the log lines of those who work on it.
+    ordered_by_request = models.CharField(max_length=128, blank=True, default="", db_default="")
     needs_estimator = models.CharField(max_length=40, blank=True, default="", db_default="")
     remaining_rows = models.PositiveBigIntegerField(default=0, db_default=0)
     due_after_rows = models.PositiveBigIntegerField(default=0, db_default=0)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from estimator.engine.version import ESTIMATOR_VERSION
 from reports import canonical, conf
 from reports.choices import ACTIVE, State, VersionKind, sources
+from reports.doing import current_request_id
 from reports.models import Report, ReportChunk, ReportVersion
 from reports.services import limits
 from reports.storage import ArtifactStore, get_storage
@@ -89,6 +90,7 @@ def add_version(*, report: Report, created_by: Any, prepared: Prepared) -> Repor
             snapshot_sha256=canonical.sha256(prepared.snapshot),
             estimator_version=prepared.estimator_version,
             total_rows=prepared.total_rows,
+            ordered_by_request=current_request_id.get() or "",
             needs_estimator=ESTIMATOR_VERSION if prepared.kind == VersionKind.RECOST else prepared.estimator_version,
             **turns.place(report.owner_id, prepared.total_rows),
         )

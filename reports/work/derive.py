@@ -5,6 +5,7 @@ from django.db import transaction
 from reports import conf
 from reports.artifacts.build import writer_of
 from reports.choices import State
+from reports.doing import doing
 from reports.errors import PASSING, PermanentReportError, explain
 from reports.models import Artifact, ReportVersion
 from reports.storage import rows_path
@@ -40,7 +41,10 @@ def order_and_claim(version: ReportVersion, file_format: str) -> tuple[Artifact,
 
 def make(claim: Claim) -> None:
     """Write a claimed derived file; every way out leaves a state that goes on."""
-    with_lease_kept(ARTIFACT, claim, _make, _give_up)
+    artifact = Artifact.objects.select_related("version").get(pk=claim.pk)
+    version = artifact.version
+    with doing(version.ordered_by_request, report=version.report_id, version=version.number, file=artifact.format):
+        with_lease_kept(ARTIFACT, claim, _make, _give_up)
 
 
 def _give_up(claim: Claim, error: Exception) -> None:

@@ -3,6 +3,7 @@
 The parts stay as they are: they are the rows, and whoever computed one hashed it.
 """
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from estimator.question.sweep import Sweep
 from reports import conf
 from reports.choices import State
 from reports.decision.block import decide
+from reports.doing import doing
 from reports.errors import PASSING, LeaseLostError, ReportError, explain
 from reports.models import ReportChunk, ReportVersion
 from reports.names import Names
@@ -26,14 +28,19 @@ from reports.work.keeper import LeaseKeeper, with_lease_kept
 from reports.work.leases import Claim
 from reports.work.pauses import pause_point
 
+log = logging.getLogger(__name__)
+
 
 def finalize(claim: Claim) -> None:
     """Complete a claimed version, or leave it claimable again; after too many attempts it fails with the reason."""
-    with_lease_kept(FINALIZE, claim, _finalize, _give_up)
+    version = ReportVersion.objects.only("report", "number", "ordered_by_request").get(pk=claim.pk)
+    with doing(version.ordered_by_request, report=version.report_id, version=version.number):
+        with_lease_kept(FINALIZE, claim, _finalize, _give_up)
 
 
 def _give_up(claim: Claim, error: Exception) -> None:
     code, text = explain(error)
+    log.warning("a last step is given up: %s", text)
     version = ReportVersion.objects.only("finalize_attempts").get(pk=claim.pk)
     if code in PASSING:
         put_off.put_off_last_step(claim, code, text)
@@ -53,7 +60,8 @@ def _finalize(claim: Claim, keeper: LeaseKeeper) -> None:
     results = _results(version, chunks, rows)
     keeper.check()
     pause_point("final")
-    _complete(claim, parts, results)
+    if _complete(claim, parts, results):
+        log.info("complete with %d rows", version.total_rows)
 
 
 def _part(chunk: ReportChunk) -> StoredFile:

@@ -15,6 +15,7 @@ from estimator.estimates.sweep import compute as sweeps
 from estimator.resolvers.issues import ResolutionError
 from reports import conf
 from reports.choices import VersionKind
+from reports.doing import doing
 from reports.errors import PASSING, LeaseLostError, PermanentReportError, explain
 from reports.models import ReportChunk, ReportVersion
 from reports.rows import hashing, repricing, tables
@@ -84,8 +85,16 @@ def forget_plans() -> None:
 
 def compute_chunk(claim: Claim) -> None:
     """Evaluate the rows of a claimed chunk and record its part file; every way out leaves a state that goes on."""
+    chunk = ReportChunk.objects.select_related("version").get(pk=claim.pk)
+    version = chunk.version
+    with doing(version.ordered_by_request, report=version.report_id, version=version.number, chunk=chunk.index):
+        _compute_or_give_up(claim, chunk)
+
+
+def _compute_or_give_up(claim: Claim, chunk: ReportChunk) -> None:
     try:
-        _compute(claim)
+        _compute(claim, chunk)
+        log.info("%d rows computed, attempt %d", chunk.rows, chunk.attempts)
     except LeaseLostError:
         return
     except SystemExit:  # the pool asks this process to stop: the attempt is given back
@@ -100,6 +109,7 @@ def compute_chunk(claim: Claim) -> None:
 
 def _give_up(claim: Claim, error: Exception) -> None:
     code, text = explain(error)
+    log.warning("a chunk is given up: %s", text)
     chunk = ReportChunk.objects.get(pk=claim.pk)
     if code in PASSING:
         put_off.put_off_chunk(claim, chunk.version_id, code, text)
@@ -118,8 +128,7 @@ def _refuse_other_estimator(version: ReportVersion) -> None:
         )
 
 
-def _compute(claim: Claim) -> None:
-    chunk = ReportChunk.objects.select_related("version").get(pk=claim.pk)
+def _compute(claim: Claim, chunk: ReportChunk) -> None:
     version = chunk.version
     name = f"rows/{version.report_id}/v{version.number}/{chunk.index:06d}-{claim.token}.parquet"
     with new_file(name) as file:
