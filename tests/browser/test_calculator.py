@@ -5,7 +5,8 @@ import os
 import subprocess
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+
+from tests.browser.checks import check, until
 
 pytestmark = pytest.mark.browser
 
@@ -14,19 +15,6 @@ ARRIVING = "/?model=llama-3.1-8b&gpu=l40s&gpus=1&engine=vllm-0.19&input=1500&out
 # Targets so wide that the users are safe whatever the constants of the estimate become.
 WIDE = "/?model=llama-3.3-70b&gpu=h100-sxm5-80gb&gpus=2&weights=fp8&input=8000&output=500&n=16&ttft=600&tpot=5000"
 FAULTY = "/?model=llama-9-999b&gpu=l40s&gpus=two&input=-5&output=100"
-
-
-def no_wider_than_the_screen(page):
-    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def check(page, where):
-    """Nothing wrong in the console, nothing asked elsewhere, no sideways scroll, no violation of axe."""
-    assert page.faults == [], where
-    assert no_wider_than_the_screen(page), where
-    found = Axe().run(page).response["violations"]
-    told = [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found]
-    assert told == [], where
 
 
 def heading(page):
@@ -39,15 +27,6 @@ def changed(page, act):
         act()
     until(page, "document.getElementById('spoken').textContent === document.getElementById('said').textContent")
     return heading(page)
-
-
-def until(page, script):
-    """Waits for a page; the policy of ours forbids the library's own way, which evaluates text in the page."""
-    for _ in range(600):
-        if page.evaluate(script):
-            return
-        page.wait_for_timeout(100)
-    pytest.fail(script)
 
 
 def test_an_engineer_from_the_first_page_to_a_shared_link(page, browser, live_service):
