@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from estimator.engine.codes import Binding
+from estimator.engine.elementwise import any_of
 from estimator.engine.forward_pass.roofline import expert_coverage
 
 
@@ -98,7 +99,8 @@ def slowest_rank(folded: Folded, sequences: Any) -> Any:
     8.0
     """
     own = sequences / folded.attention_dp
-    return np.minimum(own + folded.unevenness * np.sqrt(own), sequences)
+    # Of most keys every rank has the mean.
+    return np.minimum(own + folded.unevenness * np.sqrt(own), sequences) if any_of(folded.unevenness) else own
 
 
 def offline_ranks(folded: Folded) -> Folded:
@@ -180,7 +182,9 @@ def _expert_squares(folded: Folded, tokens: Any) -> list[tuple[Any, Any]]:
     """Squares of the seconds to read touched experts and to multiply, by slot; `tokens^g` choose independently."""
     if not folded.log_miss:
         return []
-    independent = np.power(np.maximum(tokens, 1e-9), folded.routing_exponent)
+    independent = np.maximum(tokens, 1e-9)
+    if any_of(folded.routing_exponent != 1.0):
+        independent = np.power(independent, folded.routing_exponent)
     found = []
     for memory, token, miss in zip(folded.expert_memory_s2, folded.expert_token_s2, folded.log_miss, strict=True):
         touched = expert_coverage(miss, independent)

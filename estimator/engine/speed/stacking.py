@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,15 +37,19 @@ def stack(values: Sequence[ValueT]) -> ValueT:
 
 def take(stacked: ValueT, index: Any) -> ValueT:
     """The stacked value with its arrays gathered by `index`, one entry per row; values within values likewise."""
-    taken: dict[str, Any] = {}
-    for spec in fields(stacked):  # type: ignore[arg-type]
-        value = getattr(stacked, spec.name)
-        if isinstance(value, tuple):
-            taken[spec.name] = tuple(
-                take(slot, index) if is_dataclass(slot) else slot.take(index, mode="clip") for slot in value
-            )
-        elif is_dataclass(value):
-            taken[spec.name] = take(value, index)
-        else:
-            taken[spec.name] = None if value is None else value.take(index, mode="clip")
-    return type(stacked)(**taken)
+    kind: Any = type(stacked)
+    made: ValueT = kind(**{name: _taken(getattr(stacked, name), index) for name in _names(kind)})
+    return made
+
+
+def _taken(value: Any, index: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.take(index, mode="clip")
+    if isinstance(value, tuple):
+        return tuple(_taken(one, index) for one in value)
+    return None if value is None else take(value, index)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

@@ -126,14 +126,27 @@ def rows_at(columns: Mapping[str, Sequence[Any]], sizes: Sequence[float]) -> lis
         "reason": [_REASON_LABELS[code] for code in columns["reason"][1:]],
     }
     for name in (*METRICS, *ENERGY):
-        ends = zip(*(columns[f"{name}_{side}"][1:] for side in ("low", "mid", "high")), strict=True)
-        shown[name] = [_band(low, mid, high) for low, mid, high in ends]
+        shown[name] = _bands(*(columns[f"{name}_{side}"][1:] for side in ("low", "mid", "high")))
     for name in METRICS:
         shown[f"ceiling_{name}"] = _said(columns[f"{name}_ceiling"][1:])
     return [dict(zip(shown, row, strict=True)) for row in zip(*shown.values(), strict=True)]
 
 
+def _bands(lows: Sequence[float], mids: Sequence[float], highs: Sequence[float]) -> list[dict[str, float] | None]:
+    """A band for each row."""
+    ends = zip(lows, mids, highs, strict=True)
+    # A sum that is finite has finite parts alone, and asks once what else every figure is asked.
+    if isfinite(sum(lows) + sum(mids) + sum(highs)):
+        return [
+            {"low": low if low < mid else mid, "mid": mid, "high": high if high > mid else mid}
+            for low, mid, high in ends
+        ]
+    return [_band(low, mid, high) for low, mid, high in ends]
+
+
 def _said(values: Sequence[float]) -> list[float | None]:
+    if isfinite(sum(values)):
+        return list(values)
     return [value if isfinite(value) else None for value in values]
 
 
