@@ -1,4 +1,4 @@
-"""Questions and limits of columns that are as quick for a single number, where numpy takes ten times as long."""
+"""Questions of columns that are as quick for a single number, where numpy takes ten times as long."""
 
 from typing import Any
 
@@ -12,16 +12,3 @@ def any_of(flags: Any) -> bool:
     (False, True, True)
     """
     return bool(np.any(flags)) if isinstance(flags, np.ndarray) else bool(flags)
-
-
-def within(values: Any, low: Any, high: Any) -> Any:
-    """Numbers or columns held between `low` and `high`, as `np.clip` does; NaN stays NaN.
-
-    >>> float(within(np.float64(3.0), 0.0, 1.0)), within(np.array([-1.0, 0.5]), 0.0, 1.0).tolist()
-    (1.0, [0.0, 0.5])
-    """
-    if isinstance(values, float) and isinstance(low, float) and isinstance(high, float):
-        # The upper limit last: where they cross it holds, as in numpy.
-        at_least = low if values < low else values
-        return np.float64(high if at_least > high else at_least)
-    return np.clip(values, low, high)

@@ -99,8 +99,7 @@ def slowest_rank(folded: Folded, sequences: Any) -> Any:
     8.0
     """
     own = sequences / folded.attention_dp
-    # Of most keys every rank has the mean.
-    return np.minimum(own + folded.unevenness * np.sqrt(own), sequences) if any_of(folded.unevenness) else own
+    return np.minimum(own + folded.unevenness * np.sqrt(own), sequences)
 
 
 def offline_ranks(folded: Folded) -> Folded:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator.engine.elementwise import any_of, within
+from estimator.engine.elementwise import any_of
 from estimator.engine.forward_pass.operators import Folded, slowest_rank, with_experts_s
 from estimator.engine.serving.launch import Scheduler
 
@@ -96,4 +96,4 @@ def spared_share(prompts: Any, most: Any) -> Any:
     [0.0, 0.533, 1.0]
     """
     most = np.maximum(most, 1.0)
-    return within((1.0 - 1.0 / prompts) / np.maximum(1.0 - 1.0 / most, 1e-9), 0.0, 1.0) * (most > 1.0)
+    return np.minimum(np.maximum((1.0 - 1.0 / prompts) / np.maximum(1.0 - 1.0 / most, 1e-9), 0.0), 1.0) * (most > 1.0)

@@ -7,7 +7,7 @@ import numpy as np
 
 from estimator.constants.scheduling import SCHEDULING
 from estimator.engine.codes import Binding
-from estimator.engine.elementwise import any_of, within
+from estimator.engine.elementwise import any_of
 from estimator.engine.forward_pass.operators import (
     Folded,
     decode_linear_s,
@@ -95,7 +95,7 @@ def batch_prefill_s(folded: Folded, scheduler: Scheduler, load: Load, prefill: P
     >>> round(float(batch_prefill_s(folded, scheduler, load, prefill, 8.0)), 3)
     0.328
     """
-    together = within(sequences, 1.0, prefill.packed_prompts)
+    together = np.minimum(np.maximum(sequences, 1.0), prefill.packed_prompts)
     new = load.input_tokens - load.cached_tokens
     attention = prefill_attention_s(folded, new, load.cached_tokens)
     return _prompts_s(folded, scheduler, together, new, attention) * np.maximum(sequences, 1.0) / together

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from estimator.constants.launching import LAUNCH
-from estimator.engine.elementwise import any_of, within
+from estimator.engine.elementwise import any_of
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, prefill_attention_s
 from estimator.engine.serving.launch import Scheduler
 from estimator.engine.serving.load import Load
@@ -163,7 +163,11 @@ def closed_loop(folded: Folded, scheduler: Scheduler, load: Load, admitted: Any)
         cycle = first + waited + now.one + gaps * tpot
         waits, owns, nets, shares = _waves(scheduler, load, prompts, now, admitted, first, cycle, tpot)
         wait, own, net = (_mean(values, shares) for values in (waits, owns, nets))
-        steps = _steps_waited(scheduler, load, now.step, cycle, admitted) * within(decoding - 1.0, 0.0, 1.0) * now.step
+        steps = (
+            _steps_waited(scheduler, load, now.step, cycle, admitted)
+            * np.minimum(np.maximum(decoding - 1.0, 0.0), 1.0)
+            * now.step
+        )
         waited = steps + wait
         taken = (admitted - 1.0) * net
         stolen = np.maximum(taken - wait, LAUNCH.least_stolen_share * taken)
@@ -275,8 +279,8 @@ def _wave(
     most = np.maximum(prompts.many, 1.0)
     # Prompts that come while one pass runs, or until the mailbox is read, share the next.
     looked = np.maximum(now.one, np.where(scheduler.poll_steps > 1.0, scheduler.poll_steps * now.step, 0.0))
-    met = within(admitted / np.maximum(spread, 1e-9) * looked / prompts.lanes, 1.0, most)
-    steady = within(np.maximum(met, _merged(scheduler, load, prompts, now, admitted, first)), 1.0, most)
+    met = np.minimum(np.maximum(admitted / np.maximum(spread, 1e-9) * looked / prompts.lanes, 1.0), most)
+    steady = np.minimum(np.maximum(np.maximum(met, _merged(scheduler, load, prompts, now, admitted, first)), 1.0), most)
     if wave is None:
         together = steady
         chance: Any = 1.0
@@ -284,7 +288,9 @@ def _wave(
         has, random, rare = wave
         together = np.where(has, random * steady + (1.0 - random) * most, steady)
         chance = np.where(has, rare, 1.0)
-    packed = within((together - 1.0) / np.maximum(prompts.many - 1.0, 1e-9), 0.0, 1.0) * (prompts.many > 1.0)
+    packed = np.minimum(np.maximum((together - 1.0) / np.maximum(prompts.many - 1.0, 1e-9), 0.0), 1.0) * (
+        prompts.many > 1.0
+    )
     own = now.one + np.maximum(now.full - now.one, 0.0) * packed
     served_full = now.full / prompts.many / prompts.lanes
     spared = spared_share(together, prompts.many)
