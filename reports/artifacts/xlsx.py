@@ -11,8 +11,10 @@ from xlsxwriter.worksheet import Worksheet
 
 from estimator.estimates.sweep.columns import COLUMNS, KEY_COLUMNS, ColumnKind
 from reports import document
+from reports.artifacts.decision_sheet import write_decision
 from reports.artifacts.selection import neutral
 from reports.artifacts.series import chart_series
+from reports.decision.stored import decision_of
 from reports.errors import PermanentReportError
 from reports.models import ReportVersion
 from reports.rows import tables
@@ -38,6 +40,9 @@ def write(version: ReportVersion, rows: RowFiles, target: Path) -> None:
     workbook = xlsxwriter.Workbook(str(target), options)
     try:
         head = document.head(version)
+        decision, _why = decision_of(version)
+        if decision is not None:
+            write_decision(workbook, decision)
         _summary_sheet(workbook, version, head)
         _assumptions_sheet(workbook, head)
         _rows_sheet(workbook, rows)

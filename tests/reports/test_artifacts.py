@@ -4,6 +4,8 @@ import csv as csv_reader
 import json
 import math
 from decimal import Decimal
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import duckdb
 import numpy as np
@@ -181,7 +183,7 @@ def test_memory_that_runs_out_is_said_in_words():
 
 def test_xlsx_holds_the_same_values_typed_under_a_frozen_header(complete):
     book = openpyxl.load_workbook(made(complete, FileFormat.XLSX))
-    assert book.sheetnames == ["Summary", "Assumptions", "Rows", "Chart data", "Charts"]
+    assert book.sheetnames == ["Decision", "Summary", "Assumptions", "Rows", "Chart data", "Charts"]
     sheet = book["Rows"]
     assert sheet.freeze_panes == "C2"
     header, *lines = sheet.iter_rows(values_only=True)
@@ -196,6 +198,28 @@ def test_xlsx_holds_the_same_values_typed_under_a_frozen_header(complete):
                 assert cell == pytest.approx(float(value), rel=1e-15), column.name
     assert all(cell.data_type != "f" for sheet in book for line in sheet.iter_rows() for cell in line)
     assert len(book["Charts"]._charts) == 3
+
+
+def test_the_workbook_opens_with_the_decision_in_words_and_numbers(complete):
+    complete.snapshot["prices"]["h100"] |= {"date": "2026-10-24", "seller": "=cmd"}
+    complete.decision = None
+    from reports.decision import stored
+
+    stored._derived.clear()
+    with NamedTemporaryFile(suffix=".xlsx") as file:
+        xlsx.write(complete, get_storage().path(complete.rows_file), Path(file.name))
+        sheet = openpyxl.load_workbook(file.name).worksheets[0]
+    stored._derived.clear()
+    assert sheet.title == "Decision"
+    lines = {row[0].value: row for row in sheet.iter_rows()}
+    head = [cell.value for cell in lines["GPU"]]
+    h100 = dict(zip(head, lines["h100"], strict=True))
+    assert h100["Price per GPU and hour"].value == 2
+    assert h100["Per month (730 h)"].value == 2 * 730 * h100["GPUs"].value
+    assert h100["Price seen on"].is_date
+    assert h100["Price seen on"].value.date().isoformat() == "2026-10-24"
+    assert h100["Seller"].value == "'=cmd"
+    assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
 
 
 def test_html_asks_nothing_of_the_network_and_escapes_what_people_wrote(complete):
