@@ -197,8 +197,8 @@ def _load(run: Run) -> Iterator[Fault]:
         elif achieved > (1.0 + _SUM_TOLERANCE) * asked_rate:
             detail = f"{achieved:.4g} requests/s are more than the {asked_rate:.4g} that were sent"
             yield Fault(code="rate_contradicts_counts", field=run.field_of("requests_per_s_asked"), detail=detail)
-    e2e = run.figure("e2e_s", "mean")
-    reached = achieved * e2e.value if achieved and e2e is not None else load.concurrency_mean
+    whole = _request_s(run)
+    reached = achieved * whole if achieved and whole is not None else load.concurrency_mean
     asked = load.concurrency_asked
     if reached is None or asked is None or not math.isfinite(asked) or asked <= 0.0:
         return
@@ -209,6 +209,16 @@ def _load(run: Run) -> Iterator[Fault]:
     if not asked_rate and rounds >= LEAST_ROUNDS and reached < LEAST_LOAD_SHARE * asked:
         detail = f"{reached:.4g} requests were in flight on the mean of {asked:.4g} asked for"
         yield Fault(code="load_not_reached", field=run.field_of("concurrency_asked"), detail=detail)
+
+
+def _request_s(run: Run) -> float | None:
+    """Mean time of a request: as the file says it, else first token and further tokens."""
+    e2e, first, each = (run.figure(name, "mean") for name in ("e2e_s", "ttft_s", "tpot_s"))
+    if e2e is not None:
+        return e2e.value
+    if first is None or each is None or not run.load.output_tokens:
+        return None
+    return first.value + max(run.load.output_tokens - 1.0, 0.0) * each.value
 
 
 def _of_settings(receipt: Receipt) -> Iterator[Fault]:

@@ -37,6 +37,7 @@ INSTALLED_APPS = [
     "catalog",
     "estimator",
     "reports",
+    "receipts",
     "pages",
 ]
 

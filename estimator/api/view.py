@@ -20,13 +20,17 @@ from estimator.estimates.answers import Answer
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
-from estimator.resolvers.live import current_facts
+from estimator.resolvers.live import calibrated_facts, current_facts
 
 
 class EstimateQuery(Query):
     """Query parameters that every estimate takes."""
 
     explain: bool = Field(default=False, description="true adds explanation[], the working step by step.")
+    calibrated: bool = Field(
+        default=True,
+        description="false says the speed without calibrations from your own runs or shared ones, where any fits.",
+    )
 
 
 class RawJsonParser(JsonParser):
@@ -57,10 +61,16 @@ class EstimateView(APIView):
         query = self._query(request)
         raw = request.data if isinstance(request.data, bytes) else b""
         try:
-            content = answer_to(self.endpoint, raw, facts=current_facts(), explain=query.explain)
+            content = answer_to(self.endpoint, raw, facts=self._facts(request, query), explain=query.explain)
         except ResolutionError as error:
             raise problem_of(error.issues) from None
         return HttpResponse(content, content_type="application/json")
+
+    def _facts(self, request: Request, query: EstimateQuery) -> Facts:
+        """The catalog, with the calibrations of who asks where the answer says a speed."""
+        if self.endpoint.says_speed and query.calibrated:
+            return calibrated_facts(request.user.pk)
+        return current_facts()
 
     def _query(self, request: Request) -> EstimateQuery:
         return parse_query(EstimateQuery, request.query_params) if request.META.get("QUERY_STRING") else _NO_QUERY

@@ -25,6 +25,7 @@ _TITLES = {
     "bands.csv": "Error bands",
     "power.csv": "Power of a GPU, as shares of its design power",
     "speed_words.csv": "Words for speeds",
+    "calibration.csv": "Calibration from a few runs",
 }
 _BASES = {
     Basis.MEASURED: "a kernel or a part was measured alone",

@@ -29,7 +29,8 @@ class Endpoint(Generic[BodyT, AnswerT]):
     """One estimate endpoint.
 
     `slug` is the last part of the path and names the room with its worked examples; `answer` gets the parsed body and
-    `Asked`, and may raise `ResolutionError` (400) or an engine error (400 or 422).
+    `Asked`, and may raise `ResolutionError` (400) or an engine error (400 or 422). `says_speed`: its figures
+    rest on speed, so that calibrations of the person who asks are used.
     """
 
     slug: str
@@ -39,6 +40,7 @@ class Endpoint(Generic[BodyT, AnswerT]):
     response: type[AnswerT]
     answer: Callable[[BodyT, Asked], AnswerT]
     area: str = "estimates"
+    says_speed: bool = False
 
     @property
     def operation_id(self) -> str:

@@ -1,11 +1,12 @@
 """Where facts come from: the live catalog, or the snapshot that a saved report holds. One path for both."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from catalog.engine_versions import release_row
 from estimator.engine.recent import Recent
 from estimator.question.fields import Kind
+from estimator.resolvers.calibrations import Calibration
 
 FactRow = Mapping[str, Any]
 ValueT = TypeVar("ValueT")
@@ -26,6 +27,11 @@ class Facts(Protocol):
     @property
     def catalog_revision(self) -> int:
         """The revision of the catalog these facts belong to."""
+        ...
+
+    @property
+    def calibrations(self) -> Sequence[Calibration]:
+        """Calibrations that whoever asks may use, the first that fits counts; none for what is stored."""
         ...
 
     def slugs(self, kind: Kind) -> Collection[str]:
@@ -69,6 +75,11 @@ class StoredFacts:
     def catalog_revision(self) -> int:
         """The revision of the catalog at the time the facts were stored."""
         return self._catalog_revision
+
+    @property
+    def calibrations(self) -> Sequence[Calibration]:
+        """None: what is stored is what the catalog said."""
+        return ()
 
     def slugs(self, kind: Kind) -> Collection[str]:
         """Every slug and alias stored of this kind."""

@@ -1,11 +1,12 @@
 """Facts of the live catalog."""
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import TypeVar
 
 from catalog import snapshot
 from catalog.engine_versions import RELEASE, release_row
 from estimator.question.fields import Kind
+from estimator.resolvers.calibrations import Calibration, calibrations_of
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
 
 ValueT = TypeVar("ValueT")
@@ -14,14 +15,20 @@ ValueT = TypeVar("ValueT")
 class LiveFacts:
     """Facts of the catalog as of one revision; rows are read once per revision and process."""
 
-    def __init__(self, catalog: snapshot.CatalogFacts) -> None:
+    def __init__(self, catalog: snapshot.CatalogFacts, calibrations: Sequence[Calibration] = ()) -> None:
         self._catalog = catalog
+        self._calibrations = calibrations
         self._slugs: dict[Kind, Collection[str]] = {}
 
     @property
     def catalog_revision(self) -> int:
         """The revision these facts belong to."""
         return self._catalog.revision.number
+
+    @property
+    def calibrations(self) -> Sequence[Calibration]:
+        """Those of the person who asks, and shared ones."""
+        return self._calibrations
 
     def slugs(self, kind: Kind) -> Collection[str]:
         """Every slug and alias of the kind."""
@@ -70,3 +77,12 @@ def current_facts() -> Facts:
     """The facts of the catalog as it is now; one small read."""
     catalog = snapshot.current()
     return catalog.derived("live_facts", lambda: LiveFacts(catalog))
+
+
+def calibrated_facts(person: int | None) -> Facts:
+    """The facts of the catalog with the calibrations that a person may use; no further read where they are warm."""
+    catalog = snapshot.current()
+    calibrations = calibrations_of(catalog, person)
+    if not calibrations:
+        return catalog.derived("live_facts", lambda: LiveFacts(catalog))
+    return catalog.recent.of(("calibrated_facts", person), lambda: LiveFacts(catalog, calibrations))

@@ -13,6 +13,7 @@ from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.recent import Recent
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.question.workload import Power, ResolvedWorkload, Speculative, Targets
+from estimator.resolvers.calibrations import Calibration
 
 
 class Provenance(BaseModel):
@@ -80,6 +81,7 @@ class Plan(Resolved):
 
     `engine_settings` are those stated by the engine's own names; `tuned`: kernels were picked by flags.
     `workload`, `slo`, `speculative` and `power` are those of the question; `workload` is None where it has none.
+    `calibration` is what runs of this setting say, where whoever asks may use it.
     """
 
     model: ResolvedModel
@@ -98,6 +100,7 @@ class Plan(Resolved):
     mtp_layers_loaded: int = 0
     power_cap_w: float | None = None
     power: Power | None = None
+    calibration: Calibration | None = None
     catalog_revision: int = 0
     # What was made of the setting alone (all but workload, targets and power); shared by the plans of one setting,
     # and never by a plan that `replace` made, which may have another.

@@ -16,6 +16,7 @@ from estimator.engine.specs import EngineProfile, Parallelism, Precision
 from estimator.question import plan as question
 from estimator.question.plan import PlanRequest
 from estimator.question.workload import Speculative
+from estimator.resolvers.calibrations import Calibration, Setting, matching
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.engine_settings import check_settings, memory_with
 from estimator.resolvers.engines import engine_provenance, resolve_engine
@@ -75,16 +76,50 @@ def resolve_plan(asked: PlanRequest, facts: Facts) -> Plan:
     found.raise_if_any()
     if setting is None:
         raise AssertionError("a setting without a result has told why")
+    calibration = _calibration_of(setting, facts)
+    if calibration is not None:
+        assumptions.append(calibrated_text(calibration))
     plan = Plan(
         **setting.parts,
         workload=workload,
         slo=asked.slo,
         power=asked.power,
+        calibration=calibration,
         assumptions=tuple(assumptions),
         warnings=(*warnings, *setting.last_warnings),
     )
-    object.__setattr__(plan, "kept", setting.kept)
+    kept = setting.kept
+    if calibration is not None:
+        kept = kept.of(("calibrated", calibration.id, calibration.metrics), Recent)
+    object.__setattr__(plan, "kept", kept)
     return plan
+
+
+def _calibration_of(setting: _Setting, facts: Facts) -> Calibration | None:
+    """The calibration of a setting; none with speculation, whose own figures stand beside those without."""
+    if not facts.calibrations or setting.parts["speculative"] is not None:
+        return None
+    parts = setting.parts
+    return matching(
+        facts.calibrations,
+        Setting(
+            model=parts["model"].slug,
+            gpu=parts["gpu"].spec,
+            gpu_slug=parts["gpu"].slug,
+            engine=parts["engine"],
+            parallelism=parts["parallelism"],
+            precision=parts["precision"],
+            engine_settings=parts["engine_settings"],
+            tuned=parts["tuned"],
+        ),
+    )
+
+
+def calibrated_text(calibration: Calibration) -> str:
+    """What an answer says of the calibration that it uses."""
+    return _("Speed of closed loops and single streams is calibrated by “%(name)s” (%(id)s): %(said)s.") % {
+        "name": calibration.name, "id": calibration.id, "said": calibration.said,
+    }  # fmt: skip
 
 
 _precision_parts = attrgetter(*question.Precision.model_fields)

@@ -20,7 +20,8 @@ from estimator.engine.forward_pass.roofline import floor_prefill_compute_s, step
 from estimator.engine.specs import Parallelism, Precision, WorkloadMode
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Sweep
-from estimator.estimates.throughput.setting import prepared_key, rows_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import prepared_key
 from estimator.question.workload import ResolvedWorkload
 from estimator.validation import shipped
 from estimator.validation.rows import DATA_DIR

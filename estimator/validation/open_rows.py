@@ -9,7 +9,8 @@ import numpy as np
 from estimator.constants.kernels import KernelConstants
 from estimator.engine.specs import EngineProfile, Parallelism, Precision, WorkloadMode
 from estimator.engine.speed.sweep import Sweep
-from estimator.estimates.throughput.setting import prepared_key, rows_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import prepared_key
 from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.engine_settings import memory_with
 from estimator.validation import shipped

@@ -23,7 +23,8 @@ from estimator.engine.speed.bands import model_class
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Rows, Sweep
 from estimator.estimates.memory_fit.load import memory_plan
-from estimator.estimates.throughput.setting import prepared_key, traffic_columns
+from estimator.estimates.throughput.rows import traffic_columns
+from estimator.estimates.throughput.setting import prepared_key
 from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.engine_settings import memory_with
 from estimator.resolvers.issues import ResolutionError

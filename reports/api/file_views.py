@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.api.conditional import is_known
+from catalog.api.paging import offset, paged
 from catalog.api.problems import Conflict, FieldError, InvalidRequest
 from estimator.estimates.sweep.columns import COLUMN_BY_NAME
 from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
-from reports.api.paging import offset, paged
 from reports.api.queries import DownloadQuery, RowsQuery
 from reports.api.version_views import complete_rows, complete_version
 from reports.artifacts import json as json_artifact

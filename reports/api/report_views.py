@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from catalog.api.conditional import require_match, tag_of
+from catalog.api.paging import offset, paged
 from catalog.api.problems import FieldError, InvalidRequest, NotFound
 from reports import selectors
 from reports.api import queries, schemas
 from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
-from reports.api.paging import offset, paged
 from reports.models import Report
 from reports.services import changes, limits, preparing, schedules, sharing, swept, versions
 from reports.services.versions import Prepared

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from catalog.api.paging import offset, paged
 from catalog.api.problems import Conflict, NotFound
 from catalog.api.query import PageQuery
 from estimator.question.fields import RequestBody
@@ -15,7 +16,6 @@ from reports import selectors
 from reports.api import schemas
 from reports.api.base import ReportsView, refusal, with_etag
 from reports.api.documented import documented
-from reports.api.paging import offset, paged
 from reports.api.report_views import RETRY_AFTER_S, accepted
 from reports.choices import State
 from reports.errors import ReportError

@@ -161,7 +161,7 @@ def test_p12_a_calibration_refuses_a_run_that_wrote_other_lengths_or_waited_in_a
     keeper = Client()
     keeper.force_login(get_user_model().objects.create_superuser("keeper", "keeper@example.org", "x"))
     run = {
-        "max_concurrency": 16, "num_prompts": 160, "completed": 160, "failed": 0,
+        "model_id": "meta-llama/Llama-3.1-8B", "max_concurrency": 16, "num_prompts": 160, "completed": 160, "failed": 0,
         "total_input_tokens": 160 * 1024, "total_output_tokens": 160 * 1024,
         "request_throughput": 1.5, "output_throughput": 1.5 * 1024,
         "mean_ttft_ms": 80.0, "median_ttft_ms": 52.8, "mean_tpot_ms": 10.2, "median_tpot_ms": 10.0,
@@ -169,19 +169,19 @@ def test_p12_a_calibration_refuses_a_run_that_wrote_other_lengths_or_waited_in_a
 
     def calibrate(result):
         body = {
-            "new_slug": "vllm-ours", "model": "llama-3.1-8b", "gpu": H100,
-            "runs": [{"result": result, "input_tokens": 1024, "output_tokens": 1024}],
+            "model": "llama-3.1-8b", "gpu": H100, "engine": "vllm-0.19", "text": json.dumps(result),
+            "input_tokens": 1024, "output_tokens": 1024,
         }  # fmt: skip
-        path = "/api/v1/engine-profiles/vllm-0.19/calibrate/"
-        return keeper.post(path, json.dumps(body), content_type="application/json")
+        return keeper.post("/api/v1/measurements/", json.dumps(body), content_type="application/json")
 
     # 300 tokens of an answer that was to be 1,024.
     short = calibrate(run | {"total_output_tokens": 160 * 300})
     assert short.status_code == 400
-    assert short.json()["errors"][0]["pointer"] == "#/runs/0/result/total_output_tokens"
+    assert any("(lengths_do_not_match)" in fault["detail"] for fault in short.json()["errors"])
     # 15.6 s to the first token: such requests would be 39 in flight at this rate, not the 16 claimed.
     queued = calibrate(run | {"mean_ttft_ms": 15_900.0, "median_ttft_ms": 15_559.0})
     assert queued.status_code == 400, queued.content
+    assert any("(more_in_flight_than_asked)" in fault["detail"] for fault in queued.json()["errors"])
 
 
 def test_p13_rates_say_over_which_time_they_are_taken(client, ask):

@@ -41,6 +41,8 @@ NEVER = {
     "catalog_withdrawal_change",
     *(f"reports_{model}_{kind}" for model in ("reportversion", "sharelink", "artifact", "reportschedule", "tombstone")
       for kind in ("add", "change", "delete")),
+    *(f"receipts_{model}_{kind}" for model in ("prediction", "measurement", "calibration")
+      for kind in ("add", "change", "delete")),
 }  # fmt: skip
 SUPERUSERS = {"auth_group_add", "auth_group_change", "auth_group_delete", "access_user_delete", "access_user_change"}
 # Actions and the permission that each asks for.
@@ -69,6 +71,7 @@ def label(page: Any) -> str:
 
 
 REPORT_ROWS = ("report", "reportversion", "sharelink", "artifact", "reportschedule", "tombstone")
+KEPT_ROWS = ("prediction", "measurement", "calibration")
 NAMES = [(page, name) for page in admin.site._registry.values() for name in pages_of(page)]
 
 
@@ -178,6 +181,8 @@ def _may(person: User | None, needed: Any, model: str, name: str, method: str) -
     held = {permission.split(".")[1] for permission in person.get_all_permissions()}
     if model == "apitoken" and name.split("_")[-1] in ("change", "delete", "history"):
         # The token is somebody else's.
+        return False
+    if model in KEPT_ROWS and f"view_{model}" not in held and name.split("_")[-1] in ("change", "history"):
         return False
     if model in REPORT_ROWS and "view_report" not in held and name.split("_")[-1] in ("change", "history"):
         return False

@@ -36,6 +36,8 @@ REPORT_OWN_READ = REPORT_OWN_WRITE | {"token:read"}
 ESTIMATE = (READERS | {"token:estimate"}, ESTIMATORS)
 CATALOG = (CATALOG_READERS, CATALOG_WRITERS)
 REPORT = (REPORT_READ, REPORT_OWN_WRITE)
+KEPT = (REPORT_READ, {"token:reports", "token:every"})
+SHARED_BY = (REPORT_READ, {"session:superuser"})
 OWNERS_OF_REPORT = (REPORT_OWN_READ, REPORT_OWN_WRITE)
 WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
     # Pages lead whoever is not signed in to the log-in, and show nothing of a report that one may not see.
@@ -54,7 +56,10 @@ WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
     ),
     "models-inspect": ESTIMATE,
     "models-import": CATALOG,
-    "engine-profiles-calibrate": CATALOG,
+    "measurements-check": ESTIMATE,
+    **dict.fromkeys(("predictions", "measurements", "calibrations"), (MEMBERS_READ, MEMBERS_WRITE)),
+    **dict.fromkeys(("prediction", "measurement", "calibration"), KEPT),
+    "calibration-share": SHARED_BY,
     **{
         f"{kind}-{part}": CATALOG
         for kind in (
@@ -131,7 +136,6 @@ def address_of(name: str, world: dict[str, Any]) -> str:
         "gpu-detail": "catalog.gpu",
         "model-detail": "catalog.languagemodel",
         "engine-profile-detail": "catalog.engineprofile",
-        "engine-profiles-calibrate": "catalog.engineprofile",
         "preset-detail": "catalog.preset",
         "provider-detail": "catalog.provider",
         "api-price-detail": "catalog.apiprice",
@@ -147,6 +151,9 @@ def address_of(name: str, world: dict[str, Any]) -> str:
     choices: list[dict[str, Any]] = [{}, {"text": "no-link"}]
     if name in slugs:
         choices.append({"slug": world[slugs[name]].slug})
+    kept = f"receipts.{name.partition('-')[0]}"
+    if kept in world:
+        choices.append({"pk": world[kept].pk})
     report = {"report_id": world["reports.report"].pk}
     version = {**report, "number": 1}
     link, share = {**version, "link_id": world["reports.sharelink"].pk}, {**report, "share_id": 1}
@@ -162,7 +169,7 @@ def address_of(name: str, world: dict[str, Any]) -> str:
 
 def refused(name: str, status: int) -> bool:
     """Whether somebody is kept out. A report one may not see is as if it were not there."""
-    private = WHO_MAY[name] in (REPORT, OWNERS_OF_REPORT)
+    private = WHO_MAY[name] in (REPORT, OWNERS_OF_REPORT, KEPT, SHARED_BY)
     return status in (401, 403) or (status == 404 and private)
 
 
@@ -176,7 +183,7 @@ def test_the_matrix(name, world, callers, settings):
     readers, writers = WHO_MAY[name]
     for method in methods_of(VIEWS[name]):
         allowed = writers if method in WRITES else readers
-        if method == "OPTIONS" and WHO_MAY[name] in (REPORT, OWNERS_OF_REPORT):
+        if method == "OPTIONS" and WHO_MAY[name] in (REPORT, OWNERS_OF_REPORT, KEPT, SHARED_BY):
             allowed = MEMBERS_READ
         for who, client in callers.items():
             settings.AFORO_ALLOW_ANONYMOUS = who == OPEN

@@ -16,10 +16,20 @@ from catalog.api.permissions import SCOPES
 from catalog.models import ApiPrice, CachePolicy, Checkpoint, GpuOffer, PriceList, PriceRule, Provider, Withdrawal
 from config.access.models import User
 from config.access.tokens import issue_token, revoke_token
+from receipts.models import Calibration, Measurement, Prediction
 from reports.models import Artifact, Report, ReportSchedule, ReportShare, ReportVersion, ShareLink, Tombstone
 from tests.catalog.factories import EngineProfileFactory, GpuFactory, LanguageModelFactory, PresetFactory
 
 SECRET_NAME = "Project Nightjar"
+AS_READ = {
+    "format": "guidellm", "format_version": None, "engine": None, "engine_version": None, "model": None, "gpu": None,
+    "gpus": None, "parallelism": {}, "weights": None, "kv_cache": None, "settings": {}, "date": None, "runs": [],
+    "not_read": [],
+}  # fmt: skip
+SETTING = {
+    "model": "gone", "gpu": "gone", "gpu_figures": {}, "engine": "gone-1", "engine_release": None,
+    "parallelism": {"tp": 1, "pp": 1, "ep": 1, "dp": 1}, "precision": {}, "engine_settings": {}, "launch": "tuned",
+}  # fmt: skip
 VERBS = ("view", "add", "change", "delete")
 
 
@@ -65,6 +75,18 @@ def rows() -> dict[str, Any]:
         ReportSchedule.objects.create(report=report, period="weekly", next_at=now, last_error=SECRET_NAME),
         ShareLink.objects.create(version=version, format="csv", created_by=owner, expires_at=now + timedelta(days=1)),
         Artifact.objects.create(version=version, format="xlsx", error=SECRET_NAME),
+        kept := Prediction.objects.create(
+            owner=owner, name=SECRET_NAME, kind="throughput", inputs={}, answer={}, estimator_version="1",
+            constants_revision="1", catalog_revision=1, sha256="0" * 64, created_at=now,
+        ),
+        Measurement.objects.create(
+            owner=owner, name=SECRET_NAME, prediction=kept, text_sha256="0" * 64, read=AS_READ, runs=[], model="m",
+            gpu="g", engine="e", estimator_version="1", constants_revision="1", catalog_revision=1, created_at=now,
+        ),
+        Calibration.objects.create(
+            owner=owner, name=SECRET_NAME, scope=SETTING, metrics=[], points=[], gains={}, estimator_version="1",
+            constants_revision="1",
+        ),
         Tombstone.objects.create(version_id=9, report_id=report.pk, report_name=SECRET_NAME, number=1, reason="r"),
     ]  # fmt: skip
     return {row._meta.label_lower: row for row in made}
@@ -73,7 +95,7 @@ def rows() -> dict[str, Any]:
 def staff(name: str, *verbs: str, without: tuple[str, ...] = ()) -> User:
     """A member of staff with these verbs (view, add, change, delete) on every model, `without` some permissions."""
     user = User.objects.create_user(name, password="x" * 12, is_staff=True)
-    content_types = ContentType.objects.filter(app_label__in=["access", "auth", "catalog", "reports"])
+    content_types = ContentType.objects.filter(app_label__in=["access", "auth", "catalog", "receipts", "reports"])
     permissions = Permission.objects.filter(content_type__in=content_types)
     user.user_permissions.set(
         permission

@@ -29,7 +29,8 @@ from estimator.estimates.sweep.compute import load, snapshot_of
 from estimator.estimates.throughput.compute import estimate_throughput
 from estimator.estimates.throughput.figures import METRICS, figures_at
 from estimator.estimates.throughput.replica import replica_speed
-from estimator.estimates.throughput.setting import rows_of, setting_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import setting_of
 from estimator.question.plan import Memory, Parallelism, PlanRequest, Precision
 from estimator.question.workload import Speculative, Targets, Workload
 from estimator.resolvers.issues import ResolutionError

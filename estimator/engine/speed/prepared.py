@@ -8,6 +8,7 @@ from estimator.constants.bands import BAND_RULES
 from estimator.constants.families import FAMILIES
 from estimator.constants.kernels import KernelConstants
 from estimator.constants.scheduling import SCHEDULING
+from estimator.engine.calibration.correction import Correction
 from estimator.engine.errors import InvalidInputError, MissingFigureError
 from estimator.engine.forward_pass.folding import fold
 from estimator.engine.forward_pass.kernels import kernel_library
@@ -43,6 +44,7 @@ class Key:
     runs at once and how many tokens one pass takes. None takes the engine's own policy on this GPU, for short lengths.
     `launch` is how its scheduler was started (None: nothing but defaults). `kv_settings_assumed`: the KV format or the
     memory fraction is a default, so that a saturated TTFT is not said. `power_cap_w` is the most that a GPU may draw.
+    `correction` is what runs of this setting say.
     """
 
     architecture: Architecture
@@ -54,6 +56,7 @@ class Key:
     launch: LaunchSettings | None = None
     kv_settings_assumed: bool = False
     power_cap_w: float | None = None
+    correction: Correction | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

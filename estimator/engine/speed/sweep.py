@@ -27,6 +27,7 @@ from estimator.engine.serving.steps import micro_batch
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.bands import Band
 from estimator.engine.speed.columns import CAPACITY_COLUMNS, FLOAT_COLUMNS
+from estimator.engine.speed.corrected import corrected
 from estimator.engine.speed.energy import energy_columns, slowed, wanted_watts
 from estimator.engine.speed.expected import ideal_expected, llama_cpp_expected, serving_expected
 from estimator.engine.speed.figures import Columns, bounds_of, closed_columns, name_limit
@@ -36,10 +37,8 @@ from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.stacking import stack, take
 from estimator.engine.speed.withheld import blank, withhold, without_gaps
 
-# Columns of a chunk stay in the cache next to the processor: a sixth faster than with 16,384 rows.
-CHUNK_ROWS = 4096
-# Shorter blocks of one key cost more in loop starts than gathering their constants does.
-_SHORTEST_BLOCK = 32
+CHUNK_ROWS = 4096  # Its columns stay in the cache next to the processor: a sixth faster than with 16,384 rows.
+_SHORTEST_BLOCK = 32  # Shorter ones of one key cost more in loop starts than gathering their constants does.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +120,7 @@ class Sweep:
         self._alone = len(prepared) == 1
         self._kind_of_key = np.array([kinds.index(key.kind) for key in prepared], dtype=np.intp)
         self._place_in_kind = np.zeros(len(prepared), dtype=np.intp)
+        self._corrections = {place: key.key.correction for place, key in enumerate(prepared) if key.key.correction}
         self._stacks: list[_Stack] = []
         self._numbers: _Stack | None = None
         for code in range(len(kinds)):
@@ -189,7 +189,7 @@ class Sweep:
         if self._alone and count == 1:
             gathered, rows = self._one_row(), rows.part(0)
         if not self._alone:
-            block = _block_length(keys)
+            block = 1 if self._corrections else _block_length(keys)
             place = self._place_in_kind[keys[::block]]
             shape = (count // block, block) if 1 < block < count else (count,)
             if len(place) > 1 or np.count_nonzero(self._kind_of_key == combined // len(MODES)) > 1:
@@ -201,6 +201,7 @@ class Sweep:
             columns = _held(limits)
             if "reason" in out:
                 columns = _columns(gathered, load, shaped, limits, kind, mode) | columns
+                columns = corrected(columns, load, mode, self._corrections, keys)
                 if mode is not WorkloadMode.DECODE_STEP:
                     columns = without_gaps(columns, shaped.output_tokens)
         for name, column in out.items():
@@ -346,15 +347,14 @@ def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: Workloa
         expected = llama_cpp_expected(model, load, limits, mode)
     else:
         # Without an expectation the ceiling is evaluated at what is asked for and fits.
-        shares = (settings.prefill_share, settings.decode_share)
         expected = ideal_expected(
             model if isinstance(model, Floor) else keys.ceiling,
             load,
             limits,
             mode,
             pipeline=settings.pipeline,
-            prefill_share=shares[0],
-            decode_share=shares[1],
+            prefill_share=settings.prefill_share,
+            decode_share=settings.decode_share,
         )
     micro = micro_batch(expected.decoding, settings.pipeline)
     bounds = bounds_of(keys.ceiling, load, micro, pipeline=settings.pipeline)

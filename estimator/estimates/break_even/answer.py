@@ -400,4 +400,5 @@ ENDPOINT = Endpoint(
     request=BreakEvenRequest,
     response=BreakEvenAnswer,
     answer=answer_break_even,
+    says_speed=True,
 )

@@ -345,4 +345,5 @@ ENDPOINT = Endpoint(
     request=CostRequest,
     response=CostAnswer,
     answer=answer_cost,
+    says_speed=True,
 )

@@ -378,4 +378,5 @@ ENDPOINT = Endpoint(
     request=SizingRequest,
     response=SizingAnswer,
     answer=answer_sizing,
+    says_speed=True,
 )

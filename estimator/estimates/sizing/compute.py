@@ -16,7 +16,8 @@ from estimator.engine.speed.prepared import PreparedKey
 from estimator.estimates.answers import Band
 from estimator.estimates.sizing.question import Demand
 from estimator.estimates.throughput.capacity import ReplicaCapacity, replica_capacities
-from estimator.estimates.throughput.setting import rows_of, setting_of, sweep_of, workload_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import setting_of, sweep_of, workload_of
 from estimator.figures.energy import SIDES
 from estimator.question.workload import ResolvedWorkload, Targets
 from estimator.resolvers.candidates import Candidate

@@ -13,7 +13,8 @@ from estimator.estimates.sizing.compute import Option
 from estimator.estimates.sizing.question import Demand
 from estimator.estimates.throughput.next_measurement import NextMeasurement, most_telling, next_measurement
 from estimator.estimates.throughput.odds import odds_at
-from estimator.estimates.throughput.setting import rows_of, setting_of, workload_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import setting_of, workload_of
 from estimator.estimates.throughput.targets import binding_targets
 from estimator.question.workload import Targets
 from estimator.resolvers.facts import Facts

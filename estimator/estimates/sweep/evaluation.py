@@ -22,7 +22,8 @@ from estimator.estimates.memory_fit.load import memory_plan
 from estimator.estimates.sweep.axes import Axes
 from estimator.estimates.sweep.columns import COLUMNS, ColumnKind, Rows, TextValues
 from estimator.estimates.sweep.loads import Loads, loads_of, of_batches
-from estimator.estimates.throughput.setting import STEADY, draft_key, prepared_key, traffic_columns
+from estimator.estimates.throughput.rows import STEADY, traffic_columns
+from estimator.estimates.throughput.setting import draft_key, prepared_key
 from estimator.figures.reasons import REASONS
 from estimator.question.workload import ResolvedWorkload, Speculative
 from estimator.resolvers.plan import Plan

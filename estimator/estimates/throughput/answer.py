@@ -400,4 +400,5 @@ ENDPOINT = Endpoint(
     request=ThroughputRequest,
     response=ThroughputAnswer,
     answer=answer_throughput,
+    says_speed=True,
 )

@@ -16,7 +16,8 @@ from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.figures import figures_at
 from estimator.estimates.throughput.odds import HARDLY, LIKELY, SAFE, chances, targets_of
-from estimator.estimates.throughput.setting import rows_of, sweep_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import sweep_of
 from estimator.estimates.throughput.targets import Floats, binding_targets, rate_with_chance, targets_met, times_of
 from estimator.question.workload import ResolvedWorkload, Targets
 

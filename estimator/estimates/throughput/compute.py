@@ -19,7 +19,8 @@ from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.work import Work, decode_work, prefill_work
 from estimator.estimates.memory_fit.load import load_fits
 from estimator.estimates.throughput.figures import SpeedFigures, figures_at, rows_at
-from estimator.estimates.throughput.setting import Setting, draft_key, rows_of, setting_of, workload_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import Setting, draft_key, setting_of, workload_of
 from estimator.estimates.throughput.targets import TargetResult, targets_met
 from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.plan import Plan

@@ -10,7 +10,8 @@ from estimator.engine.errors import MissingFigureError
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.memory_fit.idle import idle_settings
 from estimator.estimates.memory_fit.load import memory_plan
-from estimator.estimates.throughput.setting import launch_of, rows_of, setting_of, workload_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import launch_of, setting_of, workload_of
 from estimator.resolvers.plan import Plan
 
 _LOADS = 8

@@ -11,7 +11,8 @@ from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import Band
 from estimator.estimates.memory_fit.load import load_fits
 from estimator.estimates.throughput.figures import Triple, band_part
-from estimator.estimates.throughput.setting import rows_of, setting_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import setting_of
 from estimator.figures.energy import SIDES
 from estimator.resolvers.plan import Plan
 

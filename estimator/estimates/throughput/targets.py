@@ -17,7 +17,7 @@ from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.figures import SpeedFigures, Triple
 from estimator.estimates.throughput.goodput import goodput, tpot_binds
 from estimator.estimates.throughput.odds import LIKELY, SAFE, TargetOdds, chances, odds_at, targets_of
-from estimator.estimates.throughput.setting import rows_of
+from estimator.estimates.throughput.rows import rows_of
 from estimator.question.workload import ResolvedWorkload, Targets
 
 Floats = npt.NDArray[np.float64]

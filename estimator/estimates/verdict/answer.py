@@ -36,7 +36,8 @@ from estimator.estimates.throughput.energy import energy_part
 from estimator.estimates.throughput.explain import steps_of
 from estimator.estimates.throughput.figures import band_part, figures_at
 from estimator.estimates.throughput.idle import idle_settings_of_speed
-from estimator.estimates.throughput.setting import rows_of, workload_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import workload_of
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
 from estimator.estimates.verdict.changes import Change, changes, nearest
 from estimator.estimates.verdict.judge import Judged, State, has_targets, judge
@@ -293,4 +294,5 @@ ENDPOINT = Endpoint(
     request=VerdictRequest,
     response=VerdictAnswer,
     answer=answer_verdict,
+    says_speed=True,
 )

@@ -26,7 +26,8 @@ from estimator.estimates.throughput.capacity import LoadWithin, load_within
 from estimator.estimates.throughput.figures import SpeedFigures, Triple, figures_at
 from estimator.estimates.throughput.odds import LIKELY, SAFE, TargetOdds, odds_at
 from estimator.estimates.throughput.replica import ReplicaSpeed
-from estimator.estimates.throughput.setting import Setting, rows_of, setting_of, workload_of
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import Setting, setting_of, workload_of
 from estimator.estimates.throughput.targets import binding_targets, met_at, rates_within
 from estimator.question.workload import Targets
 from estimator.resolvers.facts import Facts

@@ -1,1 +1,0 @@
-"""An engine profile fitted to one's own runs."""

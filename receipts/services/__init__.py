@@ -1,0 +1,1 @@
+"""What changes kept things; each function is one act."""
