@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from catalog.kernel_families import kernel_family as of_the_catalog
-from estimator.constants import bands, formats, kernels, launching, rows, scheduling
+from estimator.constants import bands, formats, kernels, launching, power, rows, scheduling
 from estimator.constants.families import FAMILIES
 from estimator.engine.codes import MODE_CODES
+from estimator.engine.power import draw
 from estimator.engine.serving.launch import LaunchSettings, launched
 from estimator.engine.specs import Parallelism, Precision, ServingConstants, WorkloadMode
-from estimator.engine.speed import words
+from estimator.engine.speed import odds, words
 from estimator.engine.speed.prepared import Basis, Key, prepare
 from estimator.engine.speed.sweep import Rows, Sweep
 from estimator.validation import shipped
@@ -21,7 +22,7 @@ from estimator.validation.rows import read_measurements
 ROW_CLASSES = (
     kernels.KernelRow, kernels.ExpertRow, kernels.AttentionRow, kernels.LatentModuleRow, kernels.FixedTimeRow,
     kernels.ExchangeRow, kernels.LinkPoint, kernels.LinkRate, kernels.OperatorConstants,
-    scheduling.SchedulingConstants, launching.LaunchConstants, bands.BandRules, bands.SpeedWords,
+    scheduling.SchedulingConstants, launching.LaunchConstants, bands.BandRules, bands.SpeedWords, power.PowerConstants,
 )  # fmt: skip
 # A dense model, sliding windows with mxfp4 experts, few large experts, latent and sparse latent attention, recurrent
 # layers.
@@ -206,7 +207,10 @@ def test_every_constant_is_read_by_some_formula(reads):
         for place, row in getattr(shipped_kernels, table).items():
             fields = [field.name for field in dataclasses.fields(row) if field.name != "judged"]
             known |= {(id(row), name): (table, place, name) for name in fields if getattr(row, name) is not None}
-    singles = (shipped_kernels.operators, scheduling.SCHEDULING, launching.LAUNCH, bands.BAND_RULES, bands.SPEED_WORDS)
+    singles = (
+        shipped_kernels.operators, scheduling.SCHEDULING, launching.LAUNCH, bands.BAND_RULES, bands.SPEED_WORDS,
+        power.POWER,
+    )  # fmt: skip
     for one in singles:
         fields = [field.name for field in dataclasses.fields(one) if field.name != "judged"]
         known |= {(id(one), name): (type(one).__name__, name) for name in fields}
@@ -224,6 +228,11 @@ def test_every_constant_is_read_by_some_formula(reads):
             )
         )
     words.speed_word(1.0)
+    band = odds.Ends(low=0.8, mid=1.0, high=1.25, least=0.5)
+    times = odds.Times(first=band, each=band, whole=band, gaps=9.0, first_of_whole_s=1.0)
+    odds.together(times, {"ttft_s": 1.0, "tpot_s": 1.0})
+    capped = draw.draw_of(shipped.gpu("h100-sxm5-80gb"), cap_w=400.0)
+    draw.capped_slowdown(capped, draw.gpu_watts(capped, busy=1.0, memory_share=0.7, compute_share=0.1))
     launched(ServingConstants(), LaunchSettings(tuned=False))
     unread = {place for read, place in known.items() if read not in reads}
     # Runs that constants are fitted to come from a client; no answer does (tests/engine/calibration).
