@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from reports.api import examples
 from reports.services import files
+from reports.storage import get_storage
 from reports.work import worker
 from tests.browser.looking import accessible, draws
 from tests.estimator.conftest import loaded_catalog
@@ -44,7 +45,7 @@ def report_file(loaded_catalog, settings, tmp_path, monkeypatch) -> Path:
     found = files.file_of(ReportVersion.objects.get(), "html").download
     assert found is not None
     page = tmp_path / "report.html"
-    page.write_bytes(found.path.read_bytes())
+    page.write_bytes(get_storage().path(found.name).read_bytes())
     return page
 
 

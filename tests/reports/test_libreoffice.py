@@ -36,8 +36,8 @@ def test_the_workbook_opens_and_holds_the_rows(soffice, ana, make_report, tmp_pa
     worker.run()
     book = tmp_path / "report.xlsx"
     shutil.copy(get_storage().path(version.artifacts.get(format="xlsx").file_name), book)
-    # The third sheet as CSV, unformatted values: token 9 names the sheet, token 8 asks for values as they are.
-    rows_sheet = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,3"
+    # The fourth sheet as CSV, unformatted values: token 9 names the sheet, token 8 asks for values as they are.
+    rows_sheet = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,4"
     command = [soffice, "--headless", f"-env:UserInstallation=file://{tmp_path}/profile", "--convert-to", rows_sheet]
     done = subprocess.run(
         [*command, "--outdir", str(tmp_path), str(book)], capture_output=True, text=True, timeout=HANGS_AFTER_S
