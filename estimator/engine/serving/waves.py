@@ -86,7 +86,8 @@ def prompts_of(
     attention = prefill_attention_s(folded, new, load.cached_tokens)
     beside = mixed * (np.maximum(admitted - 1.0, 0.0) if decoding is None else decoding)
     room = np.maximum(folded.batched_tokens - beside / lanes, 1.0)
-    pieces = np.ceil(new / room)
+    # Of a prompt that is cut the last piece shares its pass with the next prompt: pieces are a mean, no whole number.
+    pieces = np.maximum(new / room, 1.0)
     fits = room / new
     fits = np.where(scheduler.whole_prompts > 0.0, np.maximum(np.floor(fits), 1.0), np.maximum(fits, 1.0 / pieces))
     many = np.minimum(fits, np.maximum(admitted / lanes, 1.0))
