@@ -2,8 +2,9 @@
 
 import re
 
+from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.startup_log import StartupLog, read_startup_log
-from receipts.reading.receipt import Degrees, Figure, Load, Receipt, Run, Scalar
+from receipts.reading.receipt import Degrees, Figure, Load, ReadError, Receipt, Run, Scalar
 from receipts.reading.source import text_of
 
 FORMAT = "startup-log"
@@ -18,8 +19,15 @@ _GPU = re.compile(r"Device \d{1,2}: ([^,\n]{3,80}),|using device \w{3,12} \(([^)
 
 
 def read(text: str) -> Receipt | None:
-    """What a log prints; None where it is none of an engine that is read."""
-    log = read_startup_log(text)
+    """What a log prints; None where it is none of an engine that is read.
+
+    Raises:
+        ReadError: a line prints what cannot be.
+    """
+    try:
+        log = read_startup_log(text)
+    except InvalidInputError as error:
+        raise ReadError(str(error)) from None
     if log.engine is None or not log.figures:
         return None
     figures = tuple(
