@@ -1,6 +1,6 @@
 """The hash of what a version holds: over inputs, snapshot and the hashes of blocks of its rows.
 
-Whoever computes a part hashes its blocks; the last step hashes their hashes and reads no row. Blocks begin at each
+Whoever computes a part hashes its blocks; the last step hashes their hashes, no row. Blocks begin at each
 multiple of LEAF_ROWS and where a part begins, so the hash is the same for all chunks that are such multiples.
 """
 
