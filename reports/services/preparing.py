@@ -142,7 +142,7 @@ def _refuse_rows(rows: int) -> None:
 
 def _warnings(sweep: Sweep, plan: sweeps.Sweep, slo: Targets | None) -> list[str]:
     """What an estimate of each setting would warn of; beyond MOST_WARNINGS their number."""
-    told = [*warnings_of(plan.axes), *unused_of_sweep(sweep, plan.axes, slo)]
+    told = [*warnings_of(plan.axes), *unused_of_sweep(sweep, plan.axes, slo, is_refined=plan.is_refined)]
     beyond = len(told) - MOST_WARNINGS
     return told if beyond <= 0 else [*told[:MOST_WARNINGS], _("%(n)s more warnings of this kind.") % {"n": beyond}]
 

@@ -41,7 +41,9 @@ SHARED_BY = (REPORT_READ, {"session:superuser"})
 OWNERS_OF_REPORT = (REPORT_OWN_READ, REPORT_OWN_WRITE)
 WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
     # Pages lead whoever is not signed in to the log-in, and show nothing of a report that one may not see.
-    **dict.fromkeys(("home", "compare", "prices-index", "prices"), (EVERYBODY, EVERYBODY)),
+    **dict.fromkeys(
+        ("home", "compare", "prices-index", "prices", "documentation", "documentation-page"), (EVERYBODY, EVERYBODY)
+    ),
     **dict.fromkeys(("reports-page", "report-new", "report-page", "report-file"), (EVERYBODY, EVERYBODY)),
     "healthz": (EVERYBODY, EVERYBODY),
     "readyz": (EVERYBODY, EVERYBODY),
@@ -157,7 +159,7 @@ def address_of(name: str, world: dict[str, Any]) -> str:
     report = {"report_id": world["reports.report"].pk}
     version = {**report, "number": 1}
     link, share = {**version, "link_id": world["reports.sharelink"].pk}, {**report, "share_id": 1}
-    choices += [{"model": world["catalog.languagemodel"].slug}, {**version, "file_format": "csv"}]
+    choices += [{"model": world["catalog.languagemodel"].slug}, {"name": "glossary"}, {**version, "file_format": "csv"}]
     choices += [report, version, link, share | {"share_id": world["reports.reportshare"].pk}]
     for arguments in choices:
         try:

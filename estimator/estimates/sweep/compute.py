@@ -75,6 +75,11 @@ class Sweep:
         """Rows of the whole sweep."""
         return len(self._loads) * (1 if self._by_point else int(np.prod(self.axes.shape[:5])))
 
+    @property
+    def is_refined(self) -> bool:
+        """Whether it has a row that nobody asked for: a batch size between two that were."""
+        return bool(np.any(self._loads.refined))
+
     def rows(self, first: int, count: int) -> Rows:
         """Rows `first` … `first + count` as columns."""
         return self.rows_at(np.arange(first, min(first + count, self.total_rows), dtype=np.int64))

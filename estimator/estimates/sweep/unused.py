@@ -41,13 +41,14 @@ class _Doubtful:
         return self.axis is None or codes[self.axis] == self.entry
 
 
-def unused_of_sweep(sweep: Sweep, axes: Axes, slo: Targets | None) -> Iterator[str]:
+def unused_of_sweep(sweep: Sweep, axes: Axes, slo: Targets | None, *, is_refined: bool) -> Iterator[str]:
     """Warnings of the fields that change no row.
 
     Args:
         sweep: as asked for.
         axes: what it was resolved to.
         slo: the targets beside it.
+        is_refined: whether a batch size was added between two that were asked for.
     """
     reasons, idle = _idle_in_every_setting(sweep, axes)
     yield from unused_warnings(sweep, [*_rules(sweep), *reasons], prefix="sweep.")
@@ -61,6 +62,10 @@ def unused_of_sweep(sweep: Sweep, axes: Axes, slo: Targets | None) -> Iterator[s
         yield no_percentile_text()
     if sweep.refine and (slo is None or not has_targets(slo)):
         yield _("Not used: sweep.refine; there are no targets.")
+    elif sweep.refine and not is_refined:
+        yield _(
+            "Not used: sweep.refine; no batch size lies between one within the targets and the next that misses them."
+        )
     yield from idle_warning(f"sweep.{path}" for path in idle)
 
 
