@@ -85,7 +85,10 @@ def calibration_dict(row: Calibration, facts: Facts) -> dict[str, Any]:
 
 
 def truth(rows: Iterable[Measurement]) -> dict[str, Any]:
-    """Said and measured of public measurements: each figure, and the error by class, figure and month."""
+    """Said and measured of public measurements: each figure, and the error by class, figure and month.
+
+    `off` and `bias` are measured over said, less one; `error` is the median of what said lies off measured.
+    """
     shown: list[dict[str, Any]] = []
     errors: dict[tuple[str, str, str], list[tuple[float, bool | None]]] = defaultdict(list)
     for row in rows:
@@ -120,7 +123,7 @@ def _line(
     return {
         "id": str(row.pk), "day": row.created_at.date().isoformat(), "model": row.model, "gpu": row.gpu,
         "engine": row.engine, "class": row.model_class, "load": run["workload"] or {}, "figure": figure["name"],
-        "unit": figure["unit"], "said": said, "measured": figure["measured"], "ratio": source["ratio"],
+        "unit": figure["unit"], "said": said, "measured": figure["measured"], "off": source["ratio"] - 1.0,
         "inside_band": source["inside_band"], "predicted_before": predicted is not None,
     }  # fmt: skip
 

@@ -22,6 +22,12 @@ def milliseconds(value: float | str | None) -> str:
 
 
 @register.filter
+def percent(share: float | None, sign: str = "") -> str:
+    """A share in percent, with its sign where that is asked for."""
+    return written.DASH if share is None else f"{100.0 * share:{sign}.0f} %"
+
+
+@register.filter
 def spoken(name: str) -> str:
     """A name of the API as words: dots and underscores become spaces."""
     return name.replace("_", " ").replace(".", " · ")

@@ -45,6 +45,7 @@ WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
         ("home", "compare", "prices-index", "prices", "documentation", "documentation-page"), (EVERYBODY, EVERYBODY)
     ),
     **dict.fromkeys(("reports-page", "report-new", "report-page", "report-file"), (EVERYBODY, EVERYBODY)),
+    "receipts-page": (EVERYBODY, EVERYBODY),
     "healthz": (EVERYBODY, EVERYBODY),
     "readyz": (EVERYBODY, EVERYBODY),
     "statusz": (EVERYBODY, EVERYBODY),

@@ -1,6 +1,7 @@
 """Predict, measure, calibrate: the way of a person through the API."""
 
 import json
+import re
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -128,6 +129,22 @@ def test_a_prediction_is_hashed_and_dated_and_answered_by_a_measurement(call, sa
     assert by["tpot_s"]["ratio"] == pytest.approx(1.1, rel=1e-6)
     assert by["tpot_s"]["inside_band"] is True
     assert call("GET", f"predictions/{kept['id']}/")["measurements"] == [measured["id"]]
+
+
+def test_public_measurements_stand_on_the_page_and_others_do_not(call, measure, client):
+    measure(16, 1.5, public=True)
+    measure(32, 1.25)
+    shown = " ".join(re.sub(r"<[^>]+>", " ", client.get("/receipts/").content.decode()).split())
+    assert "tpot_s" in shown
+    # 1.5 times as long as said: said is a third below measured.
+    assert "33 % +50 %" in shown
+    assert "+25 %" not in shown
+    assert "mira" not in shown
+
+
+def test_the_page_says_that_nothing_is_public_yet(call, measure, client):
+    measure(16, 1.5)
+    assert "Nobody made a measurement public yet." in client.get("/receipts/").content.decode()
 
 
 @pytest.mark.parametrize("kind", ["predictions", "measurements"])
