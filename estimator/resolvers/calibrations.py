@@ -10,6 +10,7 @@ from typing import Any
 
 from catalog import snapshot
 from estimator.constants.engine_settings import Value
+from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.question.traffic import Traffic
 
@@ -57,6 +58,7 @@ class Setting:
     engine: EngineProfile
     parallelism: Parallelism
     precision: Precision
+    memory: MemoryOverrides = field(default_factory=MemoryOverrides)
     engine_settings: Mapping[str, Value] = field(default_factory=dict)
     tuned: bool = True
 
@@ -73,6 +75,7 @@ def scope_of(setting: Setting) -> dict[str, Any] | None:
         "engine_release": setting.engine.release or None,
         "parallelism": asdict(setting.parallelism),
         "precision": asdict(setting.precision),
+        "memory": {name: value for name, value in sorted(asdict(setting.memory).items()) if value is not None},
         "engine_settings": {name: setting.engine_settings[name] for name in sorted(setting.engine_settings)},
         "launch": "tuned" if setting.tuned else "default",
     }

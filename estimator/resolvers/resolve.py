@@ -15,7 +15,7 @@ from estimator.engine.recent import Recent
 from estimator.engine.specs import EngineProfile, Parallelism, Precision
 from estimator.question import plan as question
 from estimator.question.plan import PlanRequest
-from estimator.question.workload import Speculative
+from estimator.question.workload import ResolvedWorkload, Speculative
 from estimator.resolvers.calibrations import Calibration, Setting, matching
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.engine_settings import check_settings, memory_with
@@ -76,7 +76,7 @@ def resolve_plan(asked: PlanRequest, facts: Facts) -> Plan:
     found.raise_if_any()
     if setting is None:
         raise AssertionError("a setting without a result has told why")
-    calibration = _calibration_of(setting, facts)
+    calibration = _calibration_of(setting, workload, facts)
     if calibration is not None:
         assumptions.append(calibrated_text(calibration))
     plan = Plan(
@@ -95,11 +95,16 @@ def resolve_plan(asked: PlanRequest, facts: Facts) -> Plan:
     return plan
 
 
-def _calibration_of(setting: _Setting, facts: Facts) -> Calibration | None:
-    """The calibration of a setting; none with speculation, whose own figures stand beside those without."""
-    if not facts.calibrations or setting.parts["speculative"] is not None:
-        return None
+def _calibration_of(setting: _Setting, workload: ResolvedWorkload | None, facts: Facts) -> Calibration | None:
+    """The calibration of a setting; none for what no run of one was made with.
+
+    That is speculation (whose own figures stand beside those without), adapters, a cap on power, prompts in a cache.
+    """
     parts = setting.parts
+    if not facts.calibrations or any(parts[name] is not None for name in ("speculative", "lora", "power_cap_w")):
+        return None
+    if workload is not None and workload.prefix_cache_hit_rate:
+        return None
     return matching(
         facts.calibrations,
         Setting(
@@ -109,6 +114,7 @@ def _calibration_of(setting: _Setting, facts: Facts) -> Calibration | None:
             engine=parts["engine"],
             parallelism=parts["parallelism"],
             precision=parts["precision"],
+            memory=parts["memory"],
             engine_settings=parts["engine_settings"],
             tuned=parts["tuned"],
         ),

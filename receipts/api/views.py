@@ -230,7 +230,11 @@ class MeasurementsView(ReceiptsView):
         facts = current_facts()
         asked = self.body(request, MeasurementRequest, facts)
         prediction = None if asked.prediction is None else self._prediction(request, asked.prediction)
-        kept = keeping.keep_measurement(request.user, asked, measured(asked, facts), prediction)
+        found = measured(asked, facts)
+        try:
+            kept = keeping.keep_measurement(request.user, asked, found, prediction)
+        except ResolutionError as error:
+            raise problem_of(error.issues) from None
         return Response(selectors.measurement_dict(kept), status=201)
 
     def _prediction(self, request: Request, pk: UUID) -> Prediction:

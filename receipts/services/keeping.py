@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from estimator.api.view import answer_to
 from estimator.constants.revision import constants_revision
@@ -14,6 +15,7 @@ from estimator.engine.speed.bands import model_class
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.endpoint import Endpoint
 from estimator.resolvers.facts import Facts
+from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 from receipts.comparing.asked import MeasurementRequest
 from receipts.models import Measurement, Prediction
@@ -105,7 +107,13 @@ def figures_of(answer: dict[str, Any]) -> dict[str, Any]:
 def keep_measurement(
     owner: Any, asked: MeasurementRequest, measured: Measured, prediction: Prediction | None
 ) -> Measurement:
-    """A file as read, with what was said; the text is not kept."""
+    """A file as read, with what was said; the text is not kept.
+
+    Raises:
+        ResolutionError: the prediction is of another model, GPU or engine, or another split.
+    """
+    if prediction is not None:
+        _refuse_another_setting(prediction, measured.plan)
     stated = asked.model_dump(mode="json", exclude_unset=True, exclude={"text", "name", "prediction", "public"})
     runs = measured.runs
     if prediction is not None:
@@ -132,6 +140,28 @@ def keep_measurement(
     )
     kept.save(force_insert=True)
     return kept
+
+
+def _refuse_another_setting(prediction: Prediction, plan: Plan) -> None:
+    """A file answers no prediction of something else."""
+    said = prediction.answer.get("inputs") or prediction.answer
+    degrees = said.get("parallelism", said)
+    found = {
+        "model": (_name(said.get("model")), plan.model.slug or plan.model.name),
+        "gpu": (_name(said.get("gpu")), plan.gpu.slug or plan.gpu.name),
+        "engine": (_name(said.get("engine")), plan.engine.slug),
+        **{name: (degrees.get(name), getattr(plan.parallelism, name)) for name in ("tp", "pp", "dp", "ep")},
+    }
+    for name, (one, other) in found.items():
+        if one is not None and one != other:
+            detail = _("The prediction is of another setting: its %(name)s is %(one)s, that of the file %(other)s.")
+            words = {"name": name, "one": one, "other": other}
+            raise ResolutionError([Issue(path=("prediction",), code="invalid", detail=detail % words)])
+
+
+def _name(part: Any) -> Any:
+    """The slug of a part of a question, or its name where it is none of the catalog."""
+    return (part.get("slug") or part.get("name")) if isinstance(part, dict) else part
 
 
 def class_of(plan: Plan) -> str:
@@ -163,6 +193,8 @@ _LENGTHS_AGREE = 0.10
 
 def _same_load(predicted: dict[str, Any], measured: dict[str, Any]) -> bool:
     """Whether a prediction was of this load: as many in flight, lengths within 10 %."""
+    if (predicted.get("mode") == "open_loop") != (measured.get("mode") == "open_loop"):
+        return False
     count = predicted.get("concurrency", predicted.get("batch_size", 1)) or 1
     if count != measured.get("concurrency", 1):
         return False

@@ -72,6 +72,7 @@ def point_of(run: Run, said: dict[str, Any]) -> dict[str, Any] | None:
     if (
         workload is None
         or workload["mode"] not in ("closed_loop", "single_stream")
+        or workload.get("prefix_cache_hit_rate")
         or run.load.depth_tokens is not None
     ):
         return None
@@ -103,6 +104,7 @@ def scope_of_plan(plan: Plan) -> dict[str, Any] | None:
             engine=plan.engine,
             parallelism=plan.parallelism,
             precision=plan.precision,
+            memory=plan.memory,
             engine_settings=plan.engine_settings,
             tuned=plan.tuned,
         )

@@ -16,7 +16,7 @@ from estimator.resolvers.issues import Issue, ResolutionError
 LAST_POWER = 8
 # A queue is seen on both sides of the rate that was asked for.
 _RATES = (0.5, 1.0, 2.0)
-_SAME = ("memory", "engine_settings", "launch", "speculative", "lora", "mtp_layers_loaded", "power")
+_SAME = ("memory", "engine_settings", "launch", "speculative", "lora", "mtp_layers_loaded", "power", "power_cap_w")
 
 
 def order_of(asked: VerdictRequest, *, gpus: Sequence[Any] | None, batch_sizes: Any) -> dict[str, Any]:

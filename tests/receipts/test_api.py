@@ -188,8 +188,33 @@ def test_a_calibration_of_three_runs_moves_the_answers_of_its_setting_alone(call
         assert expected["tokens_per_s_total"]["mid"] == pytest.approx(count * 200 / whole, rel=1e-6)
     assert said(8, "?calibrated=false")["tpot_s"] == before[8]["tpot_s"]
     for other in ({"parallelism": {"tp": 2}}, {"precision": {"weights": "fp8"}}, {"engine": "vllm-0.12"},
-                  {"engine_settings": {"max_num_batched_tokens": 4096}}):  # fmt: skip
+                  {"engine_settings": {"max_num_batched_tokens": 4096}}, {"memory": {"max_num_batched_tokens": 4096}},
+                  {"memory": {"enforce_eager": True}}, {"power_cap_w": 300},
+                  {"lora": {"max_loras": 2, "max_rank": 16}},
+                  {"workload": load(8, prefix_cache_hit_rate=0.5)}):  # fmt: skip
         assert not any("my rack" in text for text in said(8, **other)["answer"]["assumptions"])
+
+
+def test_runs_whose_prompts_were_in_a_cache_calibrate_nothing(call, said):
+    load = {"workload": {"mode": "closed_loop", "input_tokens": 1000, "output_tokens": 200, "concurrency": 16,
+                         "prefix_cache_hit_rate": 0.9, "traffic": {"kind": "benchmark", "requests": 160}}}  # fmt: skip
+    text = bench(said(16, **load), concurrency=16, slower=1.2)
+    kept = call("POST", "measurements/", SETTING | {"text": text, "prefix_cache_hit_rate": 0.9}, status=201)
+    assert [run["can_calibrate"] for run in kept["runs"]] == [False]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"), [({"model": "llama-3.3-70b"}, "model"), ({"gpu": "h200-sxm-141gb"}, "gpu"),
+                         ({"parallelism": {"tp": 2}}, "tp")],
+)  # fmt: skip
+def test_a_file_answers_no_prediction_of_another_setting(call, said, change, word):
+    body = SETTING | {"workload": load(16)} | change
+    kept = call("POST", "predictions/", {"estimate": "throughput", "body": body, "name": "other"}, status=201)
+    text = bench(said(16), concurrency=16)
+    refused = call("POST", "measurements/", SETTING | {"text": text, "prediction": kept["id"]}, status=400)
+    (fault,) = refused["errors"]
+    assert fault["pointer"] == "#/prediction"
+    assert f"its {word} is" in fault["detail"]
 
 
 def test_a_calibration_is_its_owners_until_an_editor_shares_it(call, said, measure, django_user_model):

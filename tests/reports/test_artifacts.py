@@ -207,7 +207,7 @@ def test_the_workbook_opens_with_the_decision_in_words_and_numbers(complete):
 
     stored._derived.clear()
     with NamedTemporaryFile(suffix=".xlsx") as file:
-        xlsx.write(complete, get_storage().path(complete.rows_file), Path(file.name))
+        xlsx.write(complete, rows_path(complete), Path(file.name))
         sheet = openpyxl.load_workbook(file.name).worksheets[0]
     stored._derived.clear()
     assert sheet.title == "Decision"

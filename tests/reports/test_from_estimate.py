@@ -33,6 +33,12 @@ def test_a_row_of_the_report_says_what_the_estimate_says(api, ana, loaded_catalo
     assert row["meets_slo"] is (verdict["verdict"]["state"] == "safe")
 
 
+def test_a_cap_on_power_stays_with_the_sweep(api, ana, loaded_catalog):
+    answer = api(ana).post(f"{URL}from-estimate/", {"name": "r", "estimate": ESTIMATE | {"power_cap_w": 300}})
+    assert answer.status_code == 202, answer.json()
+    assert ReportVersion.objects.get(report=answer.json()["report"]).inputs["sweep"]["power_cap_w"] == 300
+
+
 def test_arrivals_are_looked_at_on_both_sides_of_their_rate(api, ana, loaded_catalog):
     workload = {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 300, "requests_per_s": 2.0}
     answer = api(ana).post(f"{URL}from-estimate/", {"name": "r", "estimate": ESTIMATE | {"workload": workload}})

@@ -127,8 +127,20 @@ def _flat(raw: Mapping[str, Any]) -> dict[str, Any]:
 def checked(value: Any, path: str) -> Decimal:
     """A count as an exact decimal.
 
+    Args:
+        value: as a provider returned it.
+        path: its place in the usage object.
+
+    Returns:
+        Tokens, requests or seconds, whatever the place counts; 0 or more.
+
     Raises:
         InvalidInputError: It is none.
+
+    Equation: docs/model.md, eq. (56). Source: definition.
+
+    >>> checked(1200, "usage.prompt_tokens")
+    Decimal('1200')
     """
     if type(value) is int and 0 <= value <= MAX_COUNT:
         return Decimal(value)

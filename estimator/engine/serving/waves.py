@@ -86,10 +86,10 @@ def prompts_of(
     attention = prefill_attention_s(folded, new, load.cached_tokens)
     beside = mixed * (np.maximum(admitted - 1.0, 0.0) if decoding is None else decoding)
     room = np.maximum(folded.batched_tokens - beside / lanes, 1.0)
-    # Of a prompt that is cut the last piece shares its pass with the next prompt: pieces are a mean, no whole number.
-    pieces = np.maximum(new / room, 1.0)
-    fits = room / new
-    fits = np.where(scheduler.whole_prompts > 0.0, np.maximum(np.floor(fits), 1.0), np.maximum(fits, 1.0 / pieces))
+    # Of a prompt that is cut the last piece shares its pass with the next prompt, if there is one: pieces are a mean.
+    pieces = np.where(admitted <= 1.0, np.ceil(new / room), np.maximum(new / room, 1.0))
+    fits = np.where(new > room, 1.0 / pieces, room / new)
+    fits = np.where(scheduler.whole_prompts > 0.0, np.maximum(np.floor(fits), 1.0), fits)
     many = np.minimum(fits, np.maximum(admitted / lanes, 1.0))
 
     def of(prompts: Any, tokens: Any, ranks: Any, decoding: Any = beside) -> PromptPass:

@@ -110,6 +110,10 @@ def _obstacle(result: Throughput) -> str | None:
         return _("Only serving engines are played: llama.cpp and ideal have no queue.")
     if not can_be_played(key.serving, key.scheduler):
         return _("One attention-data rank and pipeline stage is played, without waits to batch.")
+    if result.plan.power_cap_w is not None:
+        return _("A cap on power is not played: see expected for the times under it.")
+    if result.plan.calibration is not None:
+        return _("A calibration corrects the expected times alone: ask with calibrated=false to play the load.")
     if workload.prefix_cache_hit_rate:
         return _("Prompts with a common prefix are not played.")
     return None

@@ -13,6 +13,7 @@ from estimator.engine.options import TARGETS, BandSide
 from estimator.engine.serving.load import answer_time_s, has_gaps
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.figures import RATE_SIDE
+from estimator.engine.speed.odds import Ends, time_at
 from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.figures import SpeedFigures, Triple
 from estimator.estimates.throughput.goodput import goodput, tpot_binds
@@ -115,13 +116,22 @@ def rates_within(sweep: Sweep, workload: ResolvedWorkload, slo: Targets) -> Trip
 
 
 def rate_with_chance(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, chance: float) -> float | None:
-    """The highest stable rate of arrivals that meets every target with this chance; 0 where none does."""
+    """The highest stable rate of arrivals that meets every target with this chance; 0 where none does.
+
+    It is no more than the replica serves with this chance. None where a cap on power leaves no times at such rates.
+    """
     slo = binding_targets(slo, workload)
     ones = np.ones(1)
     stable = float(sweep.evaluate(rows_of(workload, ones, rate=ones))["max_stable_requests_per_s"][0])
     if not np.isfinite(stable) or stable <= 0.0:
         return None
-    low, high, best = 0.0, stable, 0.0
+    beyond = sweep.evaluate(rows_of(workload, ones, rate=_BEYOND * stable * ones))
+    served = [float(beyond[f"requests_per_s_{RATE_SIDE[side]}"][0]) for side in ("low", "mid", "high")]
+    if not (np.isfinite(served).all() and min(served) > 0.0):
+        return None
+    fast, most, slow = served
+    each = Ends(low=most / fast, mid=1.0, high=most / slow, least=0.0)
+    low, high, best = 0.0, min(stable, most / float(time_at(chance, each))), 0.0
     for _pass in range(3):
         points = np.linspace(low, high, _POINTS + 1)[1:]
         said, _alone = chances(sweep.evaluate(rows_of(workload, np.ones(_POINTS), rate=points)), workload, slo)
@@ -254,6 +264,9 @@ def _highest_open(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, side: 
     beyond = sweep.evaluate(rows_of(workload, ones, rate=_BEYOND * stable * ones))
     stable = float(beyond["requests_per_s_mid"][0])
     at_most = float(beyond[f"requests_per_s_{RATE_SIDE[side]}"][0])
+    # A cap on power leaves no times at such a rate.
+    if not (np.isfinite(stable) and np.isfinite(at_most) and stable > 0.0):
+        return None
     if side == "ceiling":
         return at_most if bool(_within(beyond, slo, side, workload, percentile)[0]) else 0.0
     share = at_most / stable

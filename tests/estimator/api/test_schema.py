@@ -60,7 +60,7 @@ def test_every_estimate_documents_its_statuses_examples_and_tag(document, endpoi
     examples = operation["requestBody"]["content"]["application/json"]["examples"]
     answers = operation["responses"]["200"]["content"]["application/json"]["examples"]
     assert len(examples) == len(answers) == len(endpoint.examples)
-    assert {parameter["name"] for parameter in operation["parameters"]} == {"explain"}
+    assert {parameter["name"] for parameter in operation["parameters"]} == {"explain", "calibrated"}
 
 
 def test_limits_of_whole_numbers_reach_the_schema():
