@@ -28,11 +28,14 @@ def order_of(asked: VerdictRequest, *, gpus: Sequence[Any] | None, batch_sizes: 
         batch_sizes: loads of the workload as JSON; None: powers of two, and its own.
 
     Raises:
-        ResolutionError: the body has no workload.
+        ResolutionError: the body has no workload, or one that takes no batch sizes.
     """
     if asked.workload is None:
         path = ("estimate", "workload")
         raise ResolutionError([Issue(path=path, code="required", detail=_("This field is required."))])
+    if batch_sizes is not None and asked.workload.mode not in BATCH_MODES:
+        detail = _("Only a workload of mode %(modes)s takes batch sizes.") % {"modes": ", ".join(BATCH_MODES)}
+        raise ResolutionError([Issue(path=("batch_sizes",), code="not_supported", detail=detail)])
     given = _json(asked)
     others = [_json(one) if isinstance(one, BaseModel) else one for one in gpus or ()]
     sweep: dict[str, Any] = {

@@ -105,6 +105,7 @@ class Slower:
         self._sweep = sweep
         self.total_rows = sweep.total_rows
         self.axes = sweep.axes
+        self.is_refined = sweep.is_refined
 
     def rows(self, first, count):
         columns = self._sweep.rows(first, count)

@@ -39,6 +39,14 @@ def test_a_cap_on_power_stays_with_the_sweep(api, ana, loaded_catalog):
     assert ReportVersion.objects.get(report=answer.json()["report"]).inputs["sweep"]["power_cap_w"] == 300
 
 
+def test_batch_sizes_beside_arrivals_are_refused(api, ana, loaded_catalog):
+    workload = {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 300, "requests_per_s": 2.0}
+    body = {"name": "r", "estimate": ESTIMATE | {"workload": workload}, "batch_sizes": [1, 2]}
+    answer = api(ana).post(f"{URL}from-estimate/", body)
+    assert answer.status_code == 400
+    assert [(one["pointer"], one["code"]) for one in answer.json()["errors"]] == [("#/batch_sizes", "not_supported")]
+
+
 def test_arrivals_are_looked_at_on_both_sides_of_their_rate(api, ana, loaded_catalog):
     workload = {"mode": "open_loop", "input_tokens": 1000, "output_tokens": 300, "requests_per_s": 2.0}
     answer = api(ana).post(f"{URL}from-estimate/", {"name": "r", "estimate": ESTIMATE | {"workload": workload}})
