@@ -11,6 +11,8 @@ from typing import Any
 import duckdb
 
 from estimator.engine.options import TARGETS
+from estimator.estimates.sweep.columns import CHANCE
+from estimator.estimates.throughput.odds import LIKELY, SAFE
 from estimator.question.workload import Targets
 from reports.rows import reading, tables
 from reports.rows.findings import MAX_GROUPS
@@ -111,16 +113,16 @@ def _miss(asked: Mapping[str, float], side: str) -> str:
 def _loads(
     connection: duckdb.DuckDBPyConnection, source: str, shown: list[int], slo: Targets | None
 ) -> dict[int | None, dict[str, float | None]]:
-    """By the index of a row: the largest loads of its setting within the targets, and the next that misses them."""
+    """By the index of a row: the largest loads of its setting within the targets, and the next that misses them.
+
+    `safe` and `likely` follow the rows' chance; rows without one, as all of older releases, the sides of the band.
+    """
     if not shown:
         return {}
     asked = targets_of(slo)
     kept = f"{_LASTS} AND coalesce(meets_slo, false)" if asked else f"{_LASTS} AND coalesce(fits, true)"
-    sides = {side: _holds(asked, side) for side in ("high", "mid")}
     same = " AND ".join(f"r.{name} = b.{name}" for name in _CONFIGURATION)
     load = "coalesce(r.offered_requests_per_s, r.batch_size)"
-    # Under open loop the times are those at a percentile: the row's own verdict stands for the side that was asked for.
-    within = f"CASE WHEN r.offered_requests_per_s IS NULL THEN {{}} ELSE coalesce(r.meets_slo, {not asked}) END"
     found = reading.fetch(
         connection,
         f"WITH b AS (SELECT row_index AS best, {', '.join(_CONFIGURATION)}, "
@@ -128,13 +130,25 @@ def _loads(
         f"FROM {source} WHERE list_contains($shown, row_index)), "
         f"r AS (SELECT * FROM {source} WHERE status = 'ok' AND coalesce(utilization, 0) < 1) "
         f"SELECT b.best, any_value(b.opened) AS opened, any_value(b.own) AS own, "
-        f"max({load}) FILTER (WHERE {within.format(sides['high'])}) AS safe, "
-        f"max({load}) FILTER (WHERE {within.format(sides['mid'])}) AS likely, "
+        f"bool_or(r.{CHANCE} IS NOT NULL) AS chances, max({load}) FILTER (WHERE {kept}) AS meets, "
+        f"max({load}) FILTER (WHERE {_within(asked, SAFE, 'high')}) AS safe, "
+        f"max({load}) FILTER (WHERE {_within(asked, LIKELY, 'mid')}) AS likely, "
         f"min({load}) FILTER (WHERE {load} > b.own AND NOT ({kept})) AS next_load "
         f"FROM b JOIN r ON {same} GROUP BY b.best",
         {"shown": shown},
     )
     return {one["best"]: one for one in found}
+
+
+def _within(asked: Mapping[str, float], chance: float, side: str) -> str:
+    """Whether a row holds every target with a chance; where it tells none, whether its times do at a side of the band.
+
+    Under open loop the times are those at a percentile: the row's own verdict stands for the side that was asked for.
+    """
+    return (
+        f"CASE WHEN r.{CHANCE} IS NOT NULL THEN r.{CHANCE} >= {chance!r} "
+        f"WHEN r.offered_requests_per_s IS NULL THEN {_holds(asked, side)} ELSE coalesce(r.meets_slo, {not asked}) END"
+    )
 
 
 def _holds(asked: Mapping[str, float], side: str) -> str:

@@ -137,10 +137,19 @@ def _load_within(found: GpuRows, slo: Targets | None) -> LoadWithin | None:
     if not loads or loads["own"] is None:
         return None
     safe, likely = loads["safe"], loads["likely"]
-    if loads["opened"] and slo is not None:  # the row's own verdict is of the side that was asked for
+    if loads["opened"] and not loads["chances"] and slo is not None:
+        # The row's own verdict is of the side that was asked for.
         safe, likely = (None, likely) if slo.band_side == "mid" else (safe, None)
     unit = "requests/s" if loads["opened"] else "users"
-    return LoadWithin(unit=unit, safe=safe, likely=likely, next_load=loads["next_load"])
+    asked = slo is not None and targets_of(slo)
+    return LoadWithin(
+        unit=unit,
+        safe=safe,
+        likely=likely,
+        by=("chance" if loads["chances"] else "band") if asked else None,
+        meets=loads["meets"],
+        next_load=loads["next_load"],
+    )
 
 
 def _band(row: Mapping[str, Any], name: str) -> FigureBand | None:
@@ -182,7 +191,7 @@ def _does_not_fit(row: Mapping[str, Any]) -> str:
 
 
 def _likely(found: GpuRows, slo: Targets | None) -> str:
-    """Up to which load the middle of the band holds the targets, where only its slow end misses them."""
+    """Up to which load the targets are likely held, where the slow end of the band misses them at every load."""
     likely = found.loads.get("likely")
     if not likely or found.loads["opened"] or (slo is not None and slo.band_side == "mid"):
         return ""

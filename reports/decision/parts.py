@@ -42,11 +42,25 @@ class LoadWithin(ResponsePart):
     """The largest loads of the report within the targets, of the setting of the line."""
 
     unit: Literal["users", "requests/s"] = Field(description="What is counted: sequences at once, or arrivals.")
-    safe: float | None = Field(description="The targets hold at the slow end of the band; null where at no load.")
-    likely: float | None = Field(description="They hold in the middle of the band; null where at no load.")
+    safe: float | None = Field(
+        description="All targets hold with a chance of 0.9 and more; by band: at its slow end. Null where at no load."
+    )
+    likely: float | None = Field(
+        description="They hold with a chance of 0.5 and more; by band: in its middle. Null where at no load."
+    )
+    by: Literal["chance", "band"] | None = Field(
+        default=None,
+        description="What safe and likely follow: `chance_within_slo` of the rows, or, where these tell no chance "
+        "(older releases, engines without a band), the sides of the band. Null without targets.",
+    )
+    meets: float | None = Field(
+        default=None,
+        description="The targets hold at the side of the band that was asked for (`meets_slo`); without targets, it "
+        "fits. Null where at no load.",
+    )
     next_load: float | None = Field(
-        description="The next load of the report, which misses the targets; loads between were not computed, unless "
-        "the sweep was refined."
+        description="The next load of the report, which misses the targets; those between it and `meets` were not "
+        "computed, unless the sweep was refined."
     )
 
 

@@ -84,11 +84,12 @@ def changes_of(
     if apis and found.by == "cost":
         yield _api(first, apis[0])
     load = first.load_within
-    between = 0.0 if load is None or not load.safe or load.next_load is None else load.next_load - load.safe
-    if load is not None and load.unit == "users" and between > 1 and not refined:
-        yield _("%(first)s holds the targets at %(safe)s users, not at %(next)s; loads between were not computed.") % {
+    if load is None or load.by is None or load.unit != "users" or refined:
+        return
+    if load.meets and load.next_load is not None and load.next_load - load.meets > 1:
+        yield _("%(first)s holds the targets at %(meets)s users, not at %(next)s; loads between were not computed.") % {
             "first": first.gpu_name,
-            "safe": written.count(load.safe),
+            "meets": written.count(load.meets),
             "next": written.count(load.next_load),
         }
 

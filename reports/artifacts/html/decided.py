@@ -9,7 +9,16 @@ from django.utils.translation import gettext as _
 
 from estimator.figures import written
 from reports.artifacts.words import split_words
-from reports.decision.parts import CostBand, Decision, DecisionApi, DecisionGroup, DecisionLine, LinePrice, LoadWithin
+from reports.decision.parts import (
+    CostBand,
+    Decision,
+    DecisionApi,
+    DecisionGroup,
+    DecisionLine,
+    LinePrice,
+    LineSetting,
+    LoadWithin,
+)
 from reports.decision.sentences import percent
 
 OLD_AFTER_DAYS = 30
@@ -31,7 +40,8 @@ def decided(found: Decision, colours: Mapping[str, int], ordered: date) -> dict[
         colours: number of the colour of each GPU.
         ordered: day of the order, against which prices are old.
     """
-    settings = [line.setting for group in found.groups for line in group.lines if line.setting is not None]
+    lines = [line for group in found.groups for line in group.lines]
+    settings = [line.setting for line in lines if line.setting is not None]
     same = [name for name in _PARTS if len({getattr(one, name) for one in settings}) == 1]
     groups = [_group(group, colours, ordered, same) for group in found.groups]
     return {
@@ -40,6 +50,7 @@ def decided(found: Decision, colours: Mapping[str, int], ordered: date) -> dict[
         "more_cards": max(0, len(groups) - MOST_CARDS),
         "left_out": found.groups_in_all - len(found.groups),
         "with_targets": found.with_targets,
+        "by_chance": any(line.load_within and line.load_within.by == "chance" for line in lines),
         "hours_per_month": found.hours_per_month,
         "same": [_part(name, getattr(settings[0], name)) for name in same] if settings else [],
         "settings": found.settings,
@@ -90,7 +101,7 @@ def _line(
     return shown | {
         "setting": " · ".join(parts),
         "row": setting.row_index,
-        "load": _load(line.load_within, setting.offered_requests_per_s),
+        "load": _load(line.load_within, setting),
         "tokens": "–" if total is None else rate_words(total.mid),
         "output": None if line.cost_per_mtok_output is None else written.money(line.cost_per_mtok_output.mid),
         "band": _band(line.cost_per_mtok_output, span),
@@ -110,13 +121,17 @@ def rate_words(value: float | None) -> str:
     return written.DASH if value is None else written.count(value) if value >= 100 else written.two_digits(value)
 
 
-def _load(load: LoadWithin | None, rate: float | None) -> str:
-    """Safe to likely loads: 64–96; arrivals with their unit."""
+def _load(load: LoadWithin | None, setting: LineSetting) -> str:
+    """Safe to likely loads: 64–96; arrivals with their unit. Where none is likely, the load of the setting says so."""
     if load is None:
         return written.DASH
-    words = [written.count(one) if load.unit == "users" else f"{one:g}" for one in (load.safe, load.likely) if one]
-    told = "–".join(dict.fromkeys(words)) or (f"{rate:g}" if rate else written.DASH)
-    return told if load.unit == "users" else _("%(rate)s req/s") % {"rate": told}
+    users = load.unit == "users"
+    words = [written.count(one) if users else f"{one:g}" for one in (load.safe, load.likely) if one]
+    own = setting.batch_size if users else setting.offered_requests_per_s
+    alone = not words and own is not None and (load.by == "chance" or not users)
+    told = f"{own:g}" if alone else "–".join(dict.fromkeys(words)) or written.DASH
+    told = told if users else _("%(rate)s req/s") % {"rate": told}
+    return _("%(load)s, not likely") % {"load": told} if alone and load.by == "chance" else told
 
 
 def _against(place: int | None, over: float | None) -> str:

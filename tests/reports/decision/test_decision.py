@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 
+from reports import conf
 from reports.decision import stored
+from reports.decision.block import decide
 from reports.decision.parts import Decision
 from reports.models import ReportVersion
+from reports.rows import tables
 from reports.services import api_bills
+from reports.storage import rows_path
 from tests.reports.conftest import SLO, SWEEP
 from tests.reports.test_findings import rows_of
 
@@ -65,20 +69,73 @@ def test_costs_are_those_of_the_row_and_follow_from_its_speed(version):
         assert line.price.per_gpu_hour == Decimal(given) if given else line.price.seller and line.price.date
 
 
-def test_users_are_the_largest_loads_that_hold_the_targets_at_the_slow_end_and_in_the_middle(version):
+def loads_of(rows: list[dict[str, Any]], group: Any, line: Any) -> list[dict[str, Any]]:
+    """The rows of the setting of a line that can be computed."""
+    parts = ("engine", "precision", "parallelism")
+    own = (group.workload, line.gpu, "ok", *(getattr(line.setting, name) for name in parts))
+    return [row for row in rows if tuple(row[n] for n in ("workload", "gpu", "status", *parts)) == own]
+
+
+def test_users_are_the_largest_loads_that_hold_all_targets_with_the_chances_that_a_verdict_calls_so(version):
+    rows, told = rows_of(version), 0
     for group in decision(version).groups:
         for line in group.lines:
             if line.setting is None:
                 continue
-            own = [
-                r
-                for r in rows_of(version)
-                if all(r[n] == getattr(line.setting, n) for n in ("engine", "precision", "parallelism"))
-                and (r["workload"], r["gpu"], r["status"]) == (group.workload, line.gpu, "ok")
-            ]
-            for name, side in (("safe", "high"), ("likely", "mid")):
-                holds = [r["batch_size"] for r in own if all((r[f"{t}_{side}"] or 9e9) <= SLO[t] for t in SLO)]
+            own = loads_of(rows, group, line)
+            for name, chance in (("safe", 0.9), ("likely", 0.5)):
+                holds = [row["batch_size"] for row in own if (row["chance_within_slo"] or 0) >= chance]
                 assert getattr(line.load_within, name) == max(holds, default=None)
+            assert line.load_within.by == "chance"
+            assert line.load_within.meets == max(row["batch_size"] for row in own if row["meets_slo"])
+            told += 1
+    assert told >= 4
+
+
+def test_rows_of_a_release_that_told_no_chance_are_held_at_the_sides_of_the_band_and_the_line_says_so(
+    version,
+):
+    whole = rows_path(version)
+    old = conf.scratch_dir() / "old.parquet"
+    with tables.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT * EXCLUDE (chance_within_slo) FROM {tables.source(whole)}) TO {tables.quoted(old)}"
+        )
+    found = decide((old,), version.inputs, version.snapshot, version.summary)
+    rows, differ = rows_of(version), 0
+    for group, now in zip(found.groups, decision(version).groups, strict=True):
+        for line, one in zip(group.lines, now.lines, strict=True):
+            if line.setting is None:
+                continue
+            for name, side in (("safe", "high"), ("likely", "mid")):
+                holds = [r["batch_size"] for r in loads_of(rows, group, line)
+                         if all((r[f"{t}_{side}"] or 9e9) <= SLO[t] for t in SLO)]  # fmt: skip
+                assert getattr(line.load_within, name) == max(holds, default=None)
+            assert line.load_within.by == "band"
+            assert line.load_within.meets == one.load_within.meets
+            differ += line.load_within != one.load_within.model_copy(update={"by": "band"})
+    assert differ, "the rule by band and that by chance tell the same loads here: the test shows nothing"
+
+
+@pytest.mark.parametrize("side", ["mid", "conservative"])
+def test_loads_of_which_one_says_that_nothing_lies_between_hold_and_miss_at_the_side_that_was_asked(
+    make_report, ana, side
+):
+    sweep = SWEEP | {"batch_sizes": [1, 4, 16, 24, 32, 40, 48, 64, 128, 256]}
+    version = make_report(ana, sweep=sweep, slo={"tpot_s": 0.02, "ttft_s": 0.5, "band_side": side})
+    group = decision(version).groups[0]
+    line = group.lines[0]
+    own = {row["batch_size"]: row["meets_slo"] for row in loads_of(rows_of(version), group, line)}
+    holds = max(batch for batch, meets in own.items() if meets)
+    misses = min(batch for batch in own if batch > holds)
+    assert own[misses] is False
+    assert f" holds the targets at {holds} users, not at {misses}; loads between" in " ".join(group.changes)
+
+
+def test_without_targets_no_load_is_said_to_hold_them(make_report, ana):
+    group = decision(make_report(ana, sweep=SWEEP | {"batch_sizes": [1, 4096]}, slo=None)).groups[0]
+    assert {line.load_within.by for line in group.lines} == {None}
+    assert not any("holds the targets" in text for text in group.changes)
 
 
 def test_at_the_price_that_it_names_the_second_costs_what_the_winner_costs(version, api, ana):
@@ -132,9 +189,6 @@ def test_the_bill_of_an_api_is_that_of_the_cost_estimate(version, api, ana, monk
             "input_per_mtok": "0.20", "output_per_mtok": "0.60", "date": "2026-11-01", "url": None,
         }],
     }  # fmt: skip
-    from reports.decision.block import decide
-    from reports.storage import rows_path
-
     found = decide(rows_path(version), version.inputs, version.snapshot | {"api_bills": [entry]}, version.summary)
     line = found.groups[0].apis[0]
     assert float(line.cost_per_mtok_blended) == pytest.approx(float(total) / 1300 * 1e6)
