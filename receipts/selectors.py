@@ -1,9 +1,11 @@
 """Kept things as answers show them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import exp, log
 from typing import Any
+
+from django.db.models import Prefetch, prefetch_related_objects
 
 from estimator.resolvers.facts import Facts
 from receipts.models import Calibration, Measurement, Prediction
@@ -11,6 +13,7 @@ from receipts.services.calibrations import validity
 
 _TRUTH = ("tpot_s", "ttft_s", "e2e_s", "output_tokens_per_s")
 _MOST_ROWS = 5_000
+_MOST_NAMED = 100
 
 
 def run_parts(run: dict[str, Any]) -> dict[str, Any]:
@@ -43,9 +46,14 @@ def measurement_dict(row: Measurement) -> dict[str, Any]:
     }
 
 
-def prediction_dict(row: Prediction, person: Any) -> dict[str, Any]:
-    """A prediction."""
-    seen = Measurement.objects.visible_to(person).filter(prediction=row).values_list("pk", flat=True)
+def prediction_dicts(rows: Sequence[Prediction], person: Any) -> list[dict[str, Any]]:
+    """Predictions, each with up to 100 measurements of it that the person may read: one query for all."""
+    seen = Measurement.objects.visible_to(person).only("prediction")[:_MOST_NAMED]
+    prefetch_related_objects(rows, Prefetch("measurements", queryset=seen, to_attr="seen"))
+    return [_prediction(row) for row in rows]
+
+
+def _prediction(row: Any) -> dict[str, Any]:
     return {
         "id": str(row.pk),
         "name": str(row),
@@ -60,12 +68,17 @@ def prediction_dict(row: Prediction, person: Any) -> dict[str, Any]:
         "constants_revision": row.constants_revision,
         "catalog_revision": row.catalog_revision,
         "sha256": row.sha256,
-        "measurements": [str(pk) for pk in seen[:100]],
+        "measurements": [str(one.pk) for one in row.seen],
     }
 
 
-def calibration_dict(row: Calibration, facts: Facts) -> dict[str, Any]:
-    """A calibration, and whether its setting still is."""
+def calibration_dicts(rows: Sequence[Calibration], facts: Facts) -> list[dict[str, Any]]:
+    """Calibrations, each with whether its setting still is; ids of measurements are one query for all."""
+    prefetch_related_objects(rows, Prefetch("measurements", queryset=Measurement.objects.only("pk")))
+    return [_calibration(row, facts) for row in rows]
+
+
+def _calibration(row: Calibration, facts: Facts) -> dict[str, Any]:
     return {
         "id": str(row.pk),
         "name": row.name,
@@ -105,7 +118,9 @@ def truth(rows: Iterable[Measurement]) -> dict[str, Any]:
 
 def public_measurements() -> list[Measurement]:
     """Public ones, newest first, at most 5,000."""
-    return list(Measurement.objects.filter(public=True).select_related("prediction", "owner")[:_MOST_ROWS])
+    shown = ("created_at", "prediction", "model", "gpu", "engine", "model_class", "runs", "prediction__created_at")
+    rows = Measurement.objects.filter(public=True).select_related("prediction").only(*shown)
+    return list(rows[:_MOST_ROWS])
 
 
 def _predicted(row: Measurement, run: dict[str, Any], name: str) -> dict[str, Any] | None:

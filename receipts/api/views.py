@@ -87,7 +87,8 @@ class ReceiptsView(APIView):
             NotFound: there is none, or not for this caller.
             PermissionDenied: it is another's.
         """
-        found = model._default_manager.visible_to(request.user).filter(pk=pk).first()  # type: ignore[attr-defined]
+        rows = model._default_manager.visible_to(request.user)  # type: ignore[attr-defined]
+        found = rows.select_related("owner").filter(pk=pk).first()
         if found is None:
             raise NotFound
         if own and found.owner_id != request.user.pk:
@@ -95,18 +96,14 @@ class ReceiptsView(APIView):
         row: RowT = found
         return row
 
-    def page(self, request: Request, query: Any, shown: Any) -> Response:
-        """One page of a list."""
+    def page(self, request: Request, query: Any, shown: Callable[[Sequence[Any]], list[dict[str, Any]]]) -> Response:
+        """One page of a list; `shown` takes all its rows at once, so that it asks for what is beside them once."""
         asked = parse_query(schemas.KeptQuery, request.query_params)
         rows = query.visible_to(request.user).select_related("owner")
         if asked.mine:
             rows = rows.filter(owner_id=request.user.pk)
         start = offset(asked)
-        return paged(request, asked, rows.count(), [shown(row) for row in rows[start : start + asked.page_size]])
-
-
-def _never_changed() -> Conflict:
-    return Conflict(_("What was kept is never changed: keep another."))
+        return paged(request, asked, rows.count(), shown(list(rows[start : start + asked.page_size])))
 
 
 class _Kept(ReceiptsView):
@@ -118,19 +115,9 @@ class _Kept(ReceiptsView):
     def put(self, request: Request, pk: UUID) -> Response:
         """409."""
         self.row(request, self.kept, pk, own=True)
-        raise _never_changed()
+        raise Conflict(_("What was kept is never changed: keep another."))
 
-    @extend_schema(exclude=True)
-    def patch(self, request: Request, pk: UUID) -> Response:
-        """409."""
-        self.row(request, self.kept, pk, own=True)
-        raise _never_changed()
-
-    @extend_schema(exclude=True)
-    def delete(self, request: Request, pk: UUID) -> Response:
-        """409."""
-        self.row(request, self.kept, pk, own=True)
-        raise _never_changed()
+    patch = delete = put
 
 
 class PredictionsView(ReceiptsView):
@@ -140,7 +127,7 @@ class PredictionsView(ReceiptsView):
                  parameters=list(parameters_of(schemas.KeptQuery)))  # fmt: skip
     def get(self, request: Request) -> Response:
         """Own and public ones."""
-        return self.page(request, Prediction.objects, lambda row: selectors.prediction_dict(row, request.user))
+        return self.page(request, Prediction.objects, lambda rows: selectors.prediction_dicts(rows, request.user))
 
     @_documented(
         "predictions_create",
@@ -154,8 +141,9 @@ class PredictionsView(ReceiptsView):
         if (body.report_row is None) == (body.estimate is None) or (body.estimate is None) != (body.body is None):
             fault = FieldError(code="required", detail=_("Give estimate and body, or report_row."), pointer="#")
             raise InvalidRequest(errors=[fault])
-        kept = self._row(request, body) if body.report_row is not None else self._estimate(request, body, facts)
-        return Response(selectors.prediction_dict(kept, request.user), status=201)
+        ref = body.report_row
+        kept = self._row(request, body, ref) if ref is not None else self._estimate(request, body, facts)
+        return Response(selectors.prediction_dicts([kept], request.user)[0], status=201)
 
     def _estimate(self, request: Request, body: schemas.PredictionRequest, facts: Facts) -> Prediction:
         endpoint = next(one for one in ENDPOINTS if one.slug == body.estimate)
@@ -169,10 +157,7 @@ class PredictionsView(ReceiptsView):
                       for one in error.issues]  # fmt: skip
             raise problem_of(tuple(inside)) from None
 
-    def _row(self, request: Request, body: schemas.PredictionRequest) -> Prediction:
-        ref = body.report_row
-        if ref is None:
-            raise NotFound
+    def _row(self, request: Request, body: schemas.PredictionRequest, ref: schemas.ReportRowRef) -> Prediction:
         try:
             version, row = row_of(request.user, ref.report, ref.version, ref.row_index)
         except UnknownRowError as error:
@@ -190,7 +175,7 @@ class PredictionView(_Kept):
     def get(self, request: Request, pk: UUID) -> Response:
         """One prediction."""
         refuse_parameters(request.query_params)
-        return Response(selectors.prediction_dict(self.row(request, Prediction, pk), request.user))
+        return Response(selectors.prediction_dicts([self.row(request, Prediction, pk)], request.user)[0])
 
 
 class CheckView(ReceiptsView):
@@ -217,7 +202,8 @@ class MeasurementsView(ReceiptsView):
                  answer=answers.MeasurementPage, parameters=list(parameters_of(schemas.KeptQuery)))  # fmt: skip
     def get(self, request: Request) -> Response:
         """Own and public ones."""
-        return self.page(request, Measurement.objects.select_related("prediction"), selectors.measurement_dict)
+        query = Measurement.objects.select_related("prediction").defer("prediction__inputs", "prediction__answer")
+        return self.page(request, query, lambda rows: [selectors.measurement_dict(row) for row in rows])
 
     @_documented(
         "measurements_create",
@@ -266,8 +252,7 @@ class CalibrationsView(ReceiptsView):
     def get(self, request: Request) -> Response:
         """Own and shared ones."""
         facts = current_facts()
-        query = Calibration.objects.prefetch_related("measurements")
-        return self.page(request, query, lambda row: selectors.calibration_dict(row, facts))
+        return self.page(request, Calibration.objects, lambda rows: selectors.calibration_dicts(rows, facts))
 
     @_documented(
         "calibrations_create",
@@ -284,7 +269,7 @@ class CalibrationsView(ReceiptsView):
             made = calibrations.make(request.user, body.name, runs, left_out, facts)
         except ResolutionError as error:
             raise problem_of(error.issues) from None
-        return Response(selectors.calibration_dict(made, current_facts()), status=201)
+        return Response(calibration_dict(made), status=201)
 
     def _measurements(self, request: Request, ids: Sequence[UUID], name: str) -> list[Measurement]:
         found = {row.pk: row for row in Measurement.objects.visible_to(request.user).filter(pk__in=list(ids))}
@@ -304,7 +289,7 @@ class CalibrationView(ReceiptsView):
     def get(self, request: Request, pk: UUID) -> Response:
         """One calibration."""
         refuse_parameters(request.query_params)
-        return Response(selectors.calibration_dict(self.row(request, Calibration, pk), current_facts()))
+        return Response(calibration_dict(self.row(request, Calibration, pk)))
 
     @_documented("calibrations_change", "Switch a calibration on or off; or rename it.",
                  request=schemas.CalibrationChange, answer=answers.CalibrationAnswer, problems=_WRITE)  # fmt: skip
@@ -313,7 +298,7 @@ class CalibrationView(ReceiptsView):
         facts = current_facts()
         row = self.row(request, Calibration, pk, own=True)
         changed = calibrations.change(row, schemas.plain(self.body(request, schemas.CalibrationChange, facts)))
-        return Response(selectors.calibration_dict(changed, current_facts()))
+        return Response(calibration_dict(changed))
 
     @_documented("calibrations_remove", "Remove a calibration; its measurements stay.", status=204)
     def delete(self, request: Request, pk: UUID) -> Response:
@@ -336,9 +321,12 @@ class SharingView(ReceiptsView):
         row = Calibration.objects.filter(pk=pk).first()
         if row is None:
             raise NotFound
-        return Response(
-            selectors.calibration_dict(calibrations.share(row, request.user, shared=body.shared), current_facts())
-        )
+        return Response(calibration_dict(calibrations.share(row, request.user, shared=body.shared)))
+
+
+def calibration_dict(row: Calibration) -> dict[str, Any]:
+    """A calibration on the catalog of now."""
+    return selectors.calibration_dicts([row], current_facts())[0]
 
 
 def measured(asked: ReceiptRequest, facts: Facts) -> Measured:

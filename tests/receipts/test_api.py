@@ -2,12 +2,14 @@
 
 import json
 import re
+import uuid
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from config.access.models import User
-from receipts.models import Measurement, Prediction
+from receipts.models import Calibration, Measurement, Prediction
 from receipts.services.keeping import hash_of
 from tests.receipts.conftest import SETTING, bench, program
 from tests.receipts.files import text_of
@@ -129,6 +131,47 @@ def test_a_prediction_is_hashed_and_dated_and_answered_by_a_measurement(call, sa
     assert by["tpot_s"]["ratio"] == pytest.approx(1.1, rel=1e-6)
     assert by["tpot_s"]["inside_band"] is True
     assert call("GET", f"predictions/{kept['id']}/")["measurements"] == [measured["id"]]
+
+
+def test_a_list_asks_the_database_as_often_for_many_rows_as_for_one(call, said, measure, client):
+    body = SETTING | {"workload": load(16)}
+    kept = call("POST", "predictions/", {"estimate": "throughput", "body": body, "public": True}, status=201)
+    measured = measure(16, 1.1, prediction=kept["id"], public=True)
+    row = Measurement.objects.get(pk=measured["id"])
+    Calibration.objects.create(owner=row.owner, name="rack", scope=row.scope, metrics=[], points=[], gains={})
+    Calibration.objects.get().measurements.set([row])
+    lists = [f"/api/v1/{name}/" for name in ("predictions", "measurements", "calibrations")]
+    reader = program(row.owner)
+
+    def asked(address):
+        with CaptureQueriesContext(connection) as queries:
+            answer = (client if address == "/receipts/" else reader).get(address)
+        assert answer.status_code == 200
+        return len(queries), answer
+
+    # The first use of the token is written, the second reads it anew; then it is kept.
+    asked(lists[0]), asked(lists[0])
+    once = {address: asked(address)[0] for address in (*lists, "/receipts/")}
+    for model in (Prediction, Measurement, Calibration):
+        for _ in range(3):
+            more = model.objects.order_by("created_at")[0]
+            more.pk, more._state.adding = uuid.uuid4(), True
+            more.save(force_insert=True)
+            if model is Calibration:
+                more.measurements.set([row])
+    for address, count in once.items():
+        again, answer = asked(address)
+        assert again == count, address
+        assert address == "/receipts/" or answer.json()["count"] == 4
+    by = {one["id"]: one["measurements"] for one in reader.get(lists[0]).json()["results"]}
+    assert [len(by.pop(kept["id"])), *map(len, by.values())] == [4, 0, 0, 0]
+    assert [one["measurements"] for one in reader.get(lists[2]).json()["results"]] == [[measured["id"]]] * 4
+    # Another sees a public prediction without the measurements that are not theirs to read.
+    other = User.objects.create_user("other", password="x")
+    assert len(call("GET", f"predictions/{kept['id']}/", by=other)["measurements"]) == 4
+    measure(16, 1.2, prediction=kept["id"])
+    assert len(call("GET", f"predictions/{kept['id']}/", by=other)["measurements"]) == 4
+    assert len(call("GET", f"predictions/{kept['id']}/")["measurements"]) == 5
 
 
 def test_public_measurements_stand_on_the_page_and_others_do_not(call, measure, client):
