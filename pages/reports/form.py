@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from django.http import QueryDict
@@ -20,6 +20,7 @@ FIRST: dict[str, Any] = {
 }  # fmt: skip
 _LONGEST = 2_000
 _ITEMS = re.compile(r"[,;\s]+")
+_AMOUNT = re.compile(r"[0-9]+\.?[0-9]*|\.[0-9]+")
 _RANGE = re.compile(r"(\d+)\s*(?:-|–|to)\s*(\d+)")
 NumberT = TypeVar("NumberT", int, float)
 
@@ -161,9 +162,10 @@ class _Reading:
             gpu, _space, amount = line.strip().rpartition(" ")
             if not line.strip():
                 continue
-            try:
+            # An amount with an exponent would be written out with as many digits.
+            if _AMOUNT.fullmatch(amount):
                 found[gpu.strip(" :=")] = f"{Decimal(amount):f}"
-            except InvalidOperation:
+            else:
                 text = _("“%(line)s” is no GPU and price: write h100-sxm5-80gb 2.50.") % {"line": line.strip()[:60]}
                 self.faults.append(Fault(name=name, text=text))
         return found

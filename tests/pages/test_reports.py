@@ -83,6 +83,12 @@ def test_every_fault_of_an_order_stands_beside_its_field_at_once(client, ana):
     assert {"gpus", "input1", "output1", "ttft", "tpot"} <= invalid
 
 
+@pytest.mark.parametrize("amount", ["1e999999999", "1E3", "NaN", "Infinity", "-1", "2_5", "٣"])
+def test_a_price_that_is_no_plain_number_is_a_fault_and_is_not_written_out(client, ana, amount):
+    page = page_of(client.post("/reports/new/", ORDER | {"prices": f"h100-sxm5-80gb {amount}"}), 400)
+    assert f"“h100-sxm5-80gb {amount}” is no GPU and price" in page.text()
+
+
 @pytest.mark.parametrize("text", ["\x00", "💥" * 3000, "<script>alert(1)</script>", "1" * 5000, "NaN", "[" * 2000])
 def test_whatever_is_written_into_a_field_is_a_fault_or_taken_and_never_breaks(client, ana, text):
     for name in ("name", "model", "gpus", "input1", "loads", "prices", "utilization", "cached", "load", "kv", "gpu"):
