@@ -6,10 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from estimator.figures import written
 from pages.columns import Answered
+from pages.load_words import lengths_words, rate_words, users_words
 from pages.question import CURRENCY
 
 SIGNS = {
@@ -119,9 +119,7 @@ def _lengths(one: Answered) -> str:
     workload = one.own.inputs.workload if one.own is not None else None
     if workload is None:
         return ""
-    return _("%(input)s in, %(output)s out") % {
-        "input": written.count(workload.input_tokens or 0), "output": written.count(workload.output_tokens or 0),
-    }  # fmt: skip
+    return lengths_words(workload.input_tokens or 0, workload.output_tokens or 0)
 
 
 def _load(one: Answered) -> str:
@@ -129,9 +127,8 @@ def _load(one: Answered) -> str:
     if workload is None:
         return ""
     if workload.requests_per_s is not None:
-        return _("%(n)s requests/s") % {"n": f"{workload.requests_per_s:g}"}
-    n = int(workload.concurrency or 1)
-    return ngettext("%(n)s user at once", "%(n)s users at once", n) % {"n": written.count(n)}
+        return rate_words(workload.requests_per_s)
+    return users_words(int(workload.concurrency or 1))
 
 
 def _targets(one: Answered) -> str:

@@ -178,7 +178,9 @@ def test_public_measurements_stand_on_the_page_and_others_do_not(call, measure, 
     measure(16, 1.5, public=True)
     measure(32, 1.25)
     shown = " ".join(re.sub(r"<[^>]+>", " ", client.get("/receipts/").content.decode()).split())
-    assert "tpot_s" in shown
+    assert "Each further token" in shown
+    assert "16 users at once, 1,000 in, 200 out" in shown
+    assert "32 users" not in shown
     # 1.5 times as long as said: said is a third below measured.
     assert "33 % +50 %" in shown
     assert "+25 %" not in shown
