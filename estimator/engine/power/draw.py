@@ -85,7 +85,8 @@ def watts_ends(draw: Draw, watts: Any) -> tuple[Any, Any, Any]:
     [458, 500, 500]
     """
     spread = np.exp(draw.half_width)
-    low, mid, high = (np.clip(end, draw.idle_w, draw.limit_w) for end in (watts / spread, watts, watts * spread))
+    ends = (watts / spread, watts, watts * spread)
+    low, mid, high = (np.minimum(np.maximum(end, draw.idle_w), draw.limit_w) for end in ends)
     return low, mid, high
 
 
@@ -132,7 +133,8 @@ def capped_slowdown(draw: Draw, watts: Any) -> tuple[Any, Any, Any]:
     [1.0, 1.19, 1.68]
     """
     worst = np.maximum((watts - draw.idle_w) / (draw.limit_w - draw.idle_w), 1.0)
-    return np.ones_like(worst), worst**POWER.capped_exponent, worst
+    # As a function of arrays: the power of a number alone may differ from it in the last bit.
+    return np.ones_like(worst), np.power(worst, POWER.capped_exponent), worst
 
 
 def joules_to_kwh_per_mtok(joules_per_token: Any) -> Any:

@@ -83,7 +83,7 @@ def slot_wait_s(*, load: Any, servers: Any, service_s: Any, variation: Any) -> F
     """
     places = np.maximum(np.asarray(servers, dtype=np.float64), 1.0)
     rho = np.clip(np.asarray(load, dtype=np.float64), 0.0, SCHEDULING.open_loop_load_limit)
-    waiting = rho ** (np.sqrt(2.0 * (places + 1.0)) - 1.0)
+    waiting = np.power(rho, np.sqrt(2.0 * (places + 1.0)) - 1.0)
     long = np.asarray(variation) ** 2 / 2.0 * service_s / (places * (1.0 - rho))
     ends = [waiting * long]
     for percentile in PERCENTILES:

@@ -72,6 +72,18 @@ def test_many_places_half_used_make_nobody_wait():
     assert slot_wait_s(load=0.5, servers=100, service_s=10.0, variation=1.0)[0] < 1e-3
 
 
+def test_the_wait_for_a_place_alone_is_to_the_last_bit_that_of_a_column():
+    # One row of a sweep says what many say: a number raised to a power by itself may differ from a column.
+    rng = np.random.default_rng(2)
+    loads, servers = rng.uniform(0.0, 1.0, 500), rng.integers(1, 600, 500).astype(float)
+    column = slot_wait_s(load=loads, servers=servers, service_s=5.0, variation=1.0)
+    alone = [
+        slot_wait_s(load=load, servers=places, service_s=5.0, variation=1.0)
+        for load, places in zip(loads, servers, strict=True)
+    ]
+    np.testing.assert_array_equal(alone, column)
+
+
 def test_the_share_within_a_target_follows_the_percentiles():
     waits = np.array([1.0, 0.5, 2.0, 3.0, 5.0])
     targets = np.array([0.5, 1.0, 1.5, 3.0, 4.0, 6.0])
