@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from estimator.engine.codes import Binding
-from estimator.engine.elementwise import any_of
+from estimator.engine.elementwise import any_of, choose
 from estimator.engine.forward_pass.roofline import expert_coverage
 
 
@@ -125,7 +125,7 @@ def prefill_attention_s(folded: Folded, new_tokens: Any, cached_tokens: Any = 0.
     end = cached_tokens + new_tokens
     slots = zip(folded.windows, folded.prefill_attention_s, folded.long_prefill_attention_s, strict=True)
     for window, short, long in slots:
-        attention = attention + np.where(end > window, long, short) * np.minimum(middle, window)
+        attention = attention + choose(end > window, long, short) * np.minimum(middle, window)
     return attention * (new_tokens + folded.prefill_half_length_tokens)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.engine.elementwise import choose
 from estimator.engine.memory.replica_cache import RankCache, mean_sequences, whole_sequences
 from estimator.engine.specs import WorkloadMode
 
@@ -54,7 +55,7 @@ def capacity(stages: Sequence[RankCache], limits: Limits, *, running_tokens: Any
     running = mean_sequences(stages, limits.attention_dp, running_tokens)
     return Capacity(
         # A request that never fits as a whole is refused, so that there is nothing to run.
-        cache_sequences=np.where(np.asarray(full) < 1.0, 0.0, np.minimum(running, 1e12)),
+        cache_sequences=choose(np.asarray(full) < 1.0, 0.0, np.minimum(running, 1e12)),
         engine_sequences=limits.engine_sequences,
         full_length_sequences=np.minimum(full, 1e12),
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from estimator.constants.launching import LAUNCH
 from estimator.constants.scheduling import SCHEDULING
+from estimator.engine.elementwise import choose
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s
 from estimator.engine.forward_pass.roofline import Floor, floor_prefill_s, floor_step_s
 from estimator.engine.serving.launch import Scheduler
@@ -103,7 +104,7 @@ def _instant(
     beyond = np.maximum(prompts.many - 1.0, 1e-9)
     each = np.maximum(now.full - now.one, 0.0) / beyond
     met = rate * (now.one - each) / np.maximum(1.0 - rate * each, 1e-9)
-    met = np.clip(met, 1.0, np.maximum(prompts.many, 1.0))
+    met = np.minimum(np.maximum(met, 1.0), np.maximum(prompts.many, 1.0))
     packed = (met - 1.0) / beyond
     own = now.one + np.maximum(now.full - now.one, 0.0) * packed
     return Instant(
@@ -201,17 +202,17 @@ def _sequences_at(pace: Pace, load: Load, places: Any, rate: Any) -> Any:
         return rate * load.output_tokens * pace.at(sequences).tpot_s - sequences
 
     high = np.zeros(np.broadcast_shapes(np.shape(rate), np.shape(places))) + places
-    low = np.clip(excess(np.zeros_like(high)), 0.0, high)
+    low = np.minimum(np.maximum(excess(np.zeros_like(high)), 0.0), high)
     over_low, over_high = excess(low), excess(high)
     middle = high
     was_more = np.zeros(np.shape(high))
     for _ in range(_ROUNDS):
         share = over_low / np.maximum(over_low - over_high, 1e-300)
-        middle = np.clip(low + (high - low) * share, low, high)
+        middle = np.minimum(np.maximum(low + (high - low) * share, low), high)
         over = excess(middle)
         more = over > 0.0
-        over_low = np.where(more, over, np.where(was_more < 0.0, over_low / 2.0, over_low))
-        over_high = np.where(more, np.where(was_more > 0.0, over_high / 2.0, over_high), over)
-        low, high = np.where(more, middle, low), np.where(more, high, middle)
-        was_more = np.where(more, 1.0, -1.0)
+        over_low = choose(more, over, choose(was_more < 0.0, over_low / 2.0, over_low))
+        over_high = choose(more, choose(was_more > 0.0, over_high / 2.0, over_high), over)
+        low, high = choose(more, middle, low), choose(more, high, middle)
+        was_more = choose(more, 1.0, -1.0)
     return middle

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator.engine.elementwise import any_of
+from estimator.engine.elementwise import any_of, choose
 from estimator.engine.forward_pass.operators import Folded, slowest_rank, with_experts_s
 from estimator.engine.serving.launch import Scheduler
 
@@ -35,7 +35,7 @@ class PromptPass:
         launch = folded.launch_s
         if any_of(scheduler.captured_tokens):
             captured = self.tokens + decoding <= scheduler.captured_tokens
-            launch = np.where(captured, folded.launch_pieces_s, launch)
+            launch = choose(captured, folded.launch_pieces_s, launch)
         return beside_launch_s(gpu, launch) + folded.step_s
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from estimator.constants.launching import LAUNCH
-from estimator.engine.elementwise import any_of
+from estimator.engine.elementwise import any_of, choose
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, prefill_attention_s
 from estimator.engine.serving.launch import Scheduler
 from estimator.engine.serving.load import Load
@@ -87,9 +87,9 @@ def prompts_of(
     beside = mixed * (np.maximum(admitted - 1.0, 0.0) if decoding is None else decoding)
     room = np.maximum(folded.batched_tokens - beside / lanes, 1.0)
     # Of a prompt that is cut the last piece shares its pass with the next prompt, if there is one: pieces are a mean.
-    pieces = np.where(admitted <= 1.0, np.ceil(new / room), np.maximum(new / room, 1.0))
-    fits = np.where(new > room, 1.0 / pieces, room / new)
-    fits = np.where(scheduler.whole_prompts > 0.0, np.maximum(np.floor(fits), 1.0), fits)
+    pieces = choose(admitted <= 1.0, np.ceil(new / room), np.maximum(new / room, 1.0))
+    fits = choose(new > room, 1.0 / pieces, room / new)
+    fits = choose(scheduler.whole_prompts > 0.0, np.maximum(np.floor(fits), 1.0), fits)
     many = np.minimum(fits, np.maximum(admitted / lanes, 1.0))
 
     def of(prompts: Any, tokens: Any, ranks: Any, decoding: Any = beside) -> PromptPass:
@@ -248,7 +248,7 @@ def _waves(
     # From the first wave to the second, and from it to the middle of the others.
     jumps: tuple[Any, ...] = (1.0, np.maximum((count + 1.0) / 2.0 - 1.0, 0.0))
     served = admitted * now.full / prompts.many / prompts.lanes
-    spread = np.where(has, np.minimum(load.ramp_s, cycle), cycle)
+    spread = choose(has, np.minimum(load.ramp_s, cycle), cycle)
     found = []
     for wave in range(len(shares)):
         random = 0.0 if wave == 0 else width * width / (width * width + now.full * now.full)
@@ -256,7 +256,7 @@ def _waves(
         found.append(_wave(scheduler, load, prompts, now, admitted, first, spread, (has, random, chance * chance)))
         if wave < len(jumps):
             busy = np.maximum(spread, served)
-            spread = np.where(has, np.minimum(np.sqrt(busy * busy + jumps[wave] * width * width), cycle), cycle)
+            spread = choose(has, np.minimum(np.sqrt(busy * busy + jumps[wave] * width * width), cycle), cycle)
     waits, owns, nets = zip(*found, strict=True)
     return waits, owns, nets, shares
 
@@ -279,7 +279,7 @@ def _wave(
     """
     most = np.maximum(prompts.many, 1.0)
     # Prompts that come while one pass runs, or until the mailbox is read, share the next.
-    looked = np.maximum(now.one, np.where(scheduler.poll_steps > 1.0, scheduler.poll_steps * now.step, 0.0))
+    looked = np.maximum(now.one, choose(scheduler.poll_steps > 1.0, scheduler.poll_steps * now.step, 0.0))
     met = np.minimum(np.maximum(admitted / np.maximum(spread, 1e-9) * looked / prompts.lanes, 1.0), most)
     steady = np.minimum(np.maximum(np.maximum(met, _merged(scheduler, load, prompts, now, admitted, first)), 1.0), most)
     if wave is None:
@@ -287,8 +287,8 @@ def _wave(
         chance: Any = 1.0
     else:
         has, random, rare = wave
-        together = np.where(has, random * steady + (1.0 - random) * most, steady)
-        chance = np.where(has, rare, 1.0)
+        together = choose(has, random * steady + (1.0 - random) * most, steady)
+        chance = choose(has, rare, 1.0)
     packed = np.minimum(np.maximum((together - 1.0) / np.maximum(prompts.many - 1.0, 1e-9), 0.0), 1.0) * (
         prompts.many > 1.0
     )
@@ -349,6 +349,6 @@ def quantiles_s(loop: Loop, shares: tuple[float, ...]) -> tuple[Any, ...]:
         for at in range(len(ends) - 1, 0, -1):
             step = np.maximum(below[at] - below[at - 1], 1e-12)
             inside = ends[at - 1] + (ends[at] - ends[at - 1]) * np.clip((share - below[at - 1]) / step, 0.0, 1.0)
-            value = np.where(below[at] >= share, inside, value)
+            value = choose(below[at] >= share, inside, value)
         found.append(value)
     return tuple(found)

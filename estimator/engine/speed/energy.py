@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.engine.elementwise import any_of, choose
 from estimator.engine.power.draw import Draw, capped_slowdown, gpu_watts, watts_ends
 from estimator.engine.serving.load import Load
 from estimator.engine.speed.columns import RATE_COLUMNS, TIME_COLUMNS
@@ -36,8 +37,9 @@ def wanted_watts(columns: Columns, bounds: Bounds, load: Load, draw: Draw, *, se
     requests = columns["requests_per_s_mid"]
     output = load.output_tokens
     # A single decode step is of no request.
-    steps = np.where(np.isnan(requests), 1.0, (output - 1.0) / output) * columns["tokens_per_s_total_mid"] / sequences
-    prompts = np.nan_to_num(requests) * bounds.prompt_compute_s
+    alone = np.isnan(requests)
+    steps = choose(alone, 1.0, (output - 1.0) / output) * columns["tokens_per_s_total_mid"] / sequences
+    prompts = choose(alone, 0.0, requests) * bounds.prompt_compute_s
     return gpu_watts(
         draw,
         busy=busy,
@@ -51,7 +53,7 @@ def slowed(columns: Columns, draw: Draw, watts: Any) -> Columns:
 
     Equation: docs/model.md, eq. (76).
     """
-    if not np.any(watts > draw.limit_w):
+    if not any_of(watts > draw.limit_w):
         return columns
     factors = dict(zip(("low", "mid", "high"), capped_slowdown(draw, watts), strict=True))
     for name in TIME_COLUMNS:
@@ -71,14 +73,16 @@ def energy_columns(columns: Columns, load: Load, draw: Draw, watts: Any, *, gpus
     """
     power = dict(zip(SIDES, watts_ends(draw, watts), strict=True))
     rate = {side: columns[f"tokens_per_s_total_{side}"] for side in SIDES}
-    middle = power["mid"] * gpus / rate["mid"]
+    # Where nothing is served no token has an energy.
+    middle = power["mid"] * gpus / choose(rate["mid"] > 0.0, rate["mid"], np.nan)
+    joules = {"mid": middle}
+    for side, sign in (("low", -1.0), ("high", 1.0)):
+        spread = np.hypot(np.log(power[side] / power["mid"]), np.log(rate[RATE_SIDE[side]] / rate["mid"]))
+        joules[side] = middle * np.exp(sign * spread)
+    tokens = choose(np.isnan(columns["requests_per_s_mid"]), np.nan, load.output_tokens)
     found: Columns = {}
     for side in SIDES:
-        spread = np.hypot(np.log(power[side] / power["mid"]), np.log(rate[RATE_SIDE[side]] / rate["mid"]))
-        joules = middle * np.exp(-spread if side == "low" else spread)
         found[f"watts_per_gpu_{side}"] = power[side]
-        found[f"joules_per_token_{side}"] = joules
-        found[f"joules_per_request_{side}"] = np.where(
-            np.isnan(columns["requests_per_s_mid"]), np.nan, joules * load.output_tokens
-        )
+        found[f"joules_per_token_{side}"] = joules[side]
+        found[f"joules_per_request_{side}"] = joules[side] * tokens
     return found

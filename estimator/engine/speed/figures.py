@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimator.engine.codes import Binding
-from estimator.engine.elementwise import any_of
+from estimator.engine.elementwise import any_of, choose
 from estimator.engine.forward_pass.roofline import (
     Floor,
     StepFloor,
@@ -126,20 +126,20 @@ def closed_columns(
             least = bounds.busy_tpot_s(expected.admitted, load.output_tokens)
         columns |= ceiling_columns(bounds, load, alone, expected.admitted / least, gpus=gpus)
         if mode is WorkloadMode.OFFLINE:
-            return columns | _offline(expected, bounds, load, band, gpus=gpus)
+            return columns | _offline(expected, bounds, load, band, gpus=gpus, least=least)
         return columns | _one_step(columns["step_s"], expected, bounds, band, gpus=gpus)
     e2e = bounds.busy_e2e_s(expected.admitted, load.output_tokens)
     columns |= ceiling_columns(bounds, load, e2e, expected.admitted * load.output_tokens / e2e, gpus=gpus)
     if mode is WorkloadMode.STATIC_BATCH:
-        return columns | _static(expected, bounds, load, band, gpus=gpus)
-    return columns | _online(expected, bounds, load, band, gpus=gpus, places_doubt=places_doubt)
+        return columns | _static(expected, bounds, load, band, gpus=gpus, shortest=e2e)
+    return columns | _online(expected, bounds, load, band, gpus=gpus, shortest=e2e, places_doubt=places_doubt)
 
 
 def _saturated_band(band: Band, saturated: Any) -> Band:
     return replace(
         band,
-        tpot_low=np.where(saturated, band.tpot_saturated_low, band.tpot_low),
-        tpot_high=np.where(saturated, band.tpot_saturated_high, band.tpot_high),
+        tpot_low=choose(saturated, band.tpot_saturated_low, band.tpot_low),
+        tpot_high=choose(saturated, band.tpot_saturated_high, band.tpot_high),
     )
 
 
@@ -152,7 +152,9 @@ def band_sides(band: Band) -> tuple[tuple[str, Any, Any], ...]:
     )
 
 
-def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any, places_doubt: Any) -> Columns:
+def _online(
+    expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any, shortest: Any, places_doubt: Any
+) -> Columns:
     """A closed loop: `total = admitted · output / e2e inside the engine`; the wait for a place is in TTFT alone.
 
     The wait is `(concurrency / places − 1) · e2e`: near saturation a small error of the places makes it anything
@@ -163,7 +165,6 @@ def _online(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
         least = bounds.busy_tpot_s(np.maximum(expected.decoding - 1.0, 0.0), load.output_tokens)
     tpot = np.maximum(expected.tpot_s, least)
     under_way = expected.admitted * load.output_tokens
-    shortest = bounds.busy_e2e_s(expected.admitted, load.output_tokens)
     middle = np.maximum(np.maximum(expected.ttft_s, bounds.ttft_s), shortest - (load.output_tokens - 1.0) * tpot)
     turns = _turns_waited(expected, load, places_doubt)
     columns: Columns = {}
@@ -185,12 +186,12 @@ def _turns_waited(expected: Expected, load: Load, places_doubt: Any) -> dict[str
     waited = turns_of(load.concurrency, expected.admitted) - 1.0
     if not any_of(waited > 0.0):
         return {"mid": 0.0, "low": 0.0, "high": 0.0}
-    doubt = np.where(waited > 1e-9, places_doubt, 1.0)
+    doubt = choose(waited > 1e-9, places_doubt, 1.0)
     more, fewer = (turns_of(load.concurrency, expected.admitted * factor) - 1.0 for factor in (doubt, 1.0 / doubt))
     return {"mid": waited, "low": more, "high": fewer}
 
 
-def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
+def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any, shortest: Any) -> Columns:
     """A batch that starts and ends together, in as many turns as the cache needs; its rate has its own band.
 
     Times are those of the whole batch: until every request has its first token, and until every answer is whole.
@@ -199,7 +200,6 @@ def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
     """
     tpot = np.maximum(expected.tpot_s, bounds.tpot_s)
     decoding = (load.output_tokens - 1.0) * tpot
-    shortest = bounds.busy_e2e_s(expected.admitted, load.output_tokens)
     inside = np.maximum(np.maximum(expected.ttft_s, bounds.ttft_s), shortest - decoding)
     turns = turns_of(load.concurrency, expected.admitted)
     rates = {"mid": 1.0, "low": band.static_high, "high": band.static_low}
@@ -215,9 +215,8 @@ def _static(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus:
     return columns
 
 
-def _offline(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any) -> Columns:
+def _offline(expected: Expected, bounds: Bounds, load: Load, band: Band, *, gpus: Any, least: Any) -> Columns:
     """Maximum throughput: a queue that never empties, so that neither TTFT nor end-to-end time is a property of it."""
-    least = bounds.busy_tpot_s(expected.admitted, load.output_tokens)
     bound = expected.admitted / least
     middle = np.minimum(expected.tokens_per_s, bound)
     unsaid = np.full(np.shape(middle), np.nan)
@@ -264,10 +263,10 @@ def binding_columns(parts: dict[Binding, Any], saturated: Any) -> Columns:
     best, code = parts[names[0]], np.full(np.shape(parts[names[0]]), int(names[0]), dtype=np.int8)
     for name in names[1:]:
         larger = parts[name] > best
-        best = np.where(larger, parts[name], best)
-        code = np.where(larger, np.int8(name), code)
+        best = choose(larger, parts[name], best)
+        code = choose(larger, np.int8(name), code)
     columns: Columns = {f"step_{name.label}_s": value for name, value in parts.items()}
-    columns["binding_term"] = np.where(saturated, np.int8(Binding.KV_CACHE), code)
+    columns["binding_term"] = choose(saturated, np.int8(Binding.KV_CACHE), code)
     return columns
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from estimator.constants.bands import BAND_RULES
 from estimator.engine.codes import MODES, Reason
-from estimator.engine.elementwise import any_of
+from estimator.engine.elementwise import any_of, choose
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor
@@ -294,7 +294,7 @@ def _load(rows: Rows, mode: WorkloadMode) -> Load:
         input_tokens=inputs,
         output_tokens=np.maximum(outputs, 1.0),
         concurrency=np.maximum(concurrency, 1.0),
-        context_tokens=np.where(np.isnan(context), mean, context) if _is_stated(rows.context_tokens) else mean,
+        context_tokens=choose(np.isnan(context), mean, context) if _is_stated(rows.context_tokens) else mean,
         cached_tokens=prefix_tokens(inputs, rows.prefix_cache_hit_rate) if any_of(rows.prefix_cache_hit_rate) else 0.0,
         waves=_floats(rows.waves),
         length_ratio=_floats(rows.length_ratio),
@@ -334,8 +334,8 @@ def _capacity(keys: _Stack, load: Load, rows: Rows) -> Capacity:
     running = running_tokens(load.input_tokens, outputs, keys.limits.reserved_share)
     full = running_tokens(load.input_tokens, outputs, 1.0)
     if _is_stated(rows.context_tokens):
-        running = np.where(np.isnan(stated), running, stated)
-        full = np.where(np.isnan(stated), full, stated)
+        running = choose(np.isnan(stated), running, stated)
+        full = choose(np.isnan(stated), full, stated)
     return capacity(keys.stages, keys.limits, running_tokens=running, full_tokens=full)
 
 
@@ -366,7 +366,7 @@ def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: Workloa
         keys.band,
         gpus=settings.gpus,
         mode=mode,
-        places_doubt=np.where(in_doubt, BAND_RULES.places_doubt, 1.0),
+        places_doubt=choose(in_doubt, BAND_RULES.places_doubt, 1.0),
     )
     if expected.loop is not None:
         columns |= loop_columns(expected.loop, expected.queue_s, columns)
@@ -402,8 +402,8 @@ def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Colum
         folded=keys.model if isinstance(keys.model, Folded) else None,
         draw=keys.draw,
     )
-    reason = np.where(columns["utilization"] >= 1.0, np.int8(Reason.QUEUE_GROWS), np.int8(Reason.NONE))
+    reason = choose(columns["utilization"] >= 1.0, np.int8(Reason.QUEUE_GROWS), np.int8(Reason.NONE))
     held_back = columns.pop("watts_wanted") > keys.draw.limit_w
     if np.any(held_back):
-        reason = np.where(held_back, np.int8(Reason.POWER_CAP), reason)
+        reason = choose(held_back, np.int8(Reason.POWER_CAP), reason)
     return blank(columns, places < 1.0, reason, held_back)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from estimator.engine.codes import Reason
-from estimator.engine.elementwise import any_of
+from estimator.engine.elementwise import any_of, choose
 from estimator.engine.serving.load import Load, has_gaps
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.columns import (
@@ -31,11 +31,11 @@ def withhold(
     if any_of(queueing):
         for name in ("ttft_s", "e2e_s"):
             for side in ("low", "mid", "high"):
-                columns[f"{name}_{side}"] = np.where(queueing, np.nan, columns[f"{name}_{side}"])
-        reason = np.where(queueing, np.int8(Reason.KV_SETTINGS_ASSUMED), reason)
+                columns[f"{name}_{side}"] = choose(queueing, np.nan, columns[f"{name}_{side}"])
+        reason = choose(queueing, np.int8(Reason.KV_SETTINGS_ASSUMED), reason)
     unsupported = kind == "none" or (kind == "llama_cpp" and mode is WorkloadMode.OPEN_LOOP)
     missing = np.asarray(unsupported) | ((kind == "llama_cpp") & (load.concurrency > 1.0))
-    return blank(columns, places < 1.0, np.where(missing, np.int8(Reason.MISSING_FIGURE), reason), missing)
+    return blank(columns, places < 1.0, choose(missing, np.int8(Reason.MISSING_FIGURE), reason), missing)
 
 
 def without_gaps(columns: Columns, output_tokens: Any) -> Columns:
@@ -44,23 +44,23 @@ def without_gaps(columns: Columns, output_tokens: Any) -> Columns:
     if not any_of(single):
         return columns
     for name in GAP_COLUMNS:
-        columns[name] = np.where(single, np.nan, columns[name])
+        columns[name] = choose(single, np.nan, columns[name])
     only = single & (columns["reason"] == Reason.NONE)
-    columns["reason"] = np.where(only, np.int8(Reason.NO_SECOND_TOKEN), columns["reason"])
+    columns["reason"] = choose(only, np.int8(Reason.NO_SECOND_TOKEN), columns["reason"])
     return columns
 
 
 def blank(columns: Columns, no_room: Any, reason: Any, missing: Any = False) -> Columns:
     """Blanks rows where not one sequence fits, ceiling included, and the expectation where figures are missing."""
-    columns["reason"] = np.where(no_room, np.int8(Reason.DOES_NOT_FIT), reason)
+    columns["reason"] = choose(no_room, np.int8(Reason.DOES_NOT_FIT), reason)
     unsaid = no_room | missing
     if any_of(unsaid):
         # Nothing waits for a place where none will ever be free.
         columns["saturated"] = columns["saturated"] & ~unsaid
         for name in (*EXPECTED_COLUMNS, *STATE_COLUMNS, *ENERGY_COLUMNS, *OPEN_COLUMNS):
             if name in columns:
-                columns[name] = np.where(unsaid, np.nan, columns[name])
+                columns[name] = choose(unsaid, np.nan, columns[name])
         if any_of(no_room):
             for name in CEILING_COLUMNS:
-                columns[name] = np.where(no_room, np.nan, columns[name])
+                columns[name] = choose(no_room, np.nan, columns[name])
     return columns

@@ -101,6 +101,13 @@ def test_more_at_once_takes_more_watts_and_fewer_joules_a_token_and_a_queue_that
     assert 70.0 < arrivals["watts_per_gpu_mid"][0] < 90.0
 
 
+def test_a_queue_that_nobody_comes_to_is_idle_and_no_token_has_an_energy():
+    found = swept().evaluate(rows(WorkloadMode.OPEN_LOOP, requests_per_s=0.0))
+    assert np.all(found["watts_per_gpu_mid"] == 70.0)
+    for name in ("joules_per_token", "joules_per_request"):
+        assert np.all(np.isnan([found[f"{name}_{side}"] for side in SIDES]))
+
+
 def test_a_gpu_whose_design_power_is_not_known_has_speed_and_no_power():
     found = swept(gpu=replace(CARD, tdp_w=None)).evaluate(rows(WorkloadMode.CLOSED_LOOP))
     assert np.all(np.isfinite(found["tpot_s_mid"]))
