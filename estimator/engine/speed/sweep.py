@@ -17,15 +17,11 @@ from estimator.engine.elementwise import any_of, choose
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp
 from estimator.engine.forward_pass.operators import Folded
 from estimator.engine.forward_pass.roofline import Floor
-from estimator.engine.memory.replica_cache import RankCache
-from estimator.engine.power.draw import Draw
-from estimator.engine.serving.capacity import Capacity, Limits, capacity, running_tokens
-from estimator.engine.serving.launch import Scheduler
+from estimator.engine.serving.capacity import Capacity, capacity, running_tokens
 from estimator.engine.serving.load import Load, context_tokens, prefix_tokens
 from estimator.engine.serving.open_loop import ideal_pace, serving_pace
 from estimator.engine.serving.steps import micro_batch
 from estimator.engine.specs import WorkloadMode
-from estimator.engine.speed.bands import Band
 from estimator.engine.speed.columns import CAPACITY_COLUMNS, FLOAT_COLUMNS
 from estimator.engine.speed.corrected import corrected
 from estimator.engine.speed.energy import energy_columns, slowed, wanted_watts
@@ -34,7 +30,8 @@ from estimator.engine.speed.figures import Columns, bounds_of, closed_columns, n
 from estimator.engine.speed.first_token import as_asked, loop_columns
 from estimator.engine.speed.open_figures import open_columns
 from estimator.engine.speed.prepared import PreparedKey
-from estimator.engine.speed.stacking import stack, take
+from estimator.engine.speed.stacked_keys import KeyStack, stacked_keys
+from estimator.engine.speed.stacking import take
 from estimator.engine.speed.withheld import blank, withhold, without_gaps
 
 CHUNK_ROWS = 4096  # Its columns stay in the cache next to the processor: a sixth faster than with 16,384 rows.
@@ -86,31 +83,6 @@ def _is_column(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.ndim > 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Settings:
-    """Per key: GPUs and stages of a replica, shares of the ideal profile, whether KV settings are defaults."""
-
-    gpus: Any
-    pipeline: Any
-    prefill_share: Any
-    decode_share: Any
-    kv_settings_assumed: Any
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stack:
-    """Keys of one kind as arrays; `model` is what the kind's expectation needs."""
-
-    ceiling: Floor
-    stages: tuple[RankCache, ...]
-    limits: Limits
-    band: Band
-    settings: _Settings
-    draw: Draw
-    model: Folded | Floor | LlamaCpp | None
-    scheduler: Scheduler | None
-
-
 class Sweep:
     """Prepared keys stacked once; `evaluate` then costs only elementwise arithmetic, in chunks of a fixed size."""
 
@@ -121,12 +93,12 @@ class Sweep:
         self._kind_of_key = np.array([kinds.index(key.kind) for key in prepared], dtype=np.intp)
         self._place_in_kind = np.zeros(len(prepared), dtype=np.intp)
         self._corrections = {place: key.key.correction for place, key in enumerate(prepared) if key.key.correction}
-        self._stacks: list[_Stack] = []
-        self._numbers: _Stack | None = None
+        self._stacks: list[KeyStack] = []
+        self._numbers: KeyStack | None = None
         for code in range(len(kinds)):
             members = [place for place, kind in enumerate(self._kind_of_key) if kind == code]
             self._place_in_kind[members] = np.arange(len(members))
-            self._stacks.append(_stacked([prepared[place] for place in members]))
+            self._stacks.append(stacked_keys([prepared[place] for place in members]))
 
     def evaluate(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         """Columns of all rows; memory beyond the columns themselves does not grow with the rows."""
@@ -213,7 +185,7 @@ class Sweep:
             else:
                 column[where] = np.broadcast_to(value, shape).reshape(count)
 
-    def _one_row(self) -> _Stack:
+    def _one_row(self) -> KeyStack:
         """The constants of the only key as numbers."""
         if self._numbers is None:
             self._numbers = take(self._stacks[0], 0)
@@ -243,39 +215,6 @@ def _block_length(keys: npt.NDArray[np.intp]) -> int:
     return 1
 
 
-def _stacked(keys: Sequence[PreparedKey]) -> _Stack:
-    schedulers = [key.scheduler for key in keys if key.scheduler is not None and not key.unsupported]
-    models = [key.serving or key.ideal or key.llama_cpp for key in keys if not key.unsupported]
-    return _Stack(
-        ceiling=stack([key.ceiling for key in keys]),
-        stages=_stages(keys),
-        limits=stack([key.limits for key in keys]),
-        band=stack([key.band for key in keys]),
-        settings=stack([_settings(key) for key in keys]),
-        draw=stack([key.draw for key in keys]),
-        model=stack(models) if models else None,
-        scheduler=stack(schedulers) if schedulers else None,
-    )
-
-
-def _stages(keys: Sequence[PreparedKey]) -> tuple[RankCache, ...]:
-    """Caches by pipeline stage; a key with fewer stages repeats its last, which changes no minimum."""
-    most = max(len(key.cache.stages) for key in keys)
-    return tuple(stack([key.cache.stages[min(n, len(key.cache.stages) - 1)] for key in keys]) for n in range(most))
-
-
-def _settings(prepared: PreparedKey) -> _Settings:
-    key = prepared.key
-    ideal = key.engine.ideal
-    return _Settings(
-        gpus=float(key.parallelism.gpus),
-        pipeline=float(key.parallelism.pp),
-        prefill_share=ideal.prefill_compute_efficiency if ideal else 1.0,
-        decode_share=ideal.decode_compute_efficiency if ideal else 1.0,
-        kv_settings_assumed=float(key.kv_settings_assumed),
-    )
-
-
 def _is_stated(value: Any) -> bool:
     """Whether a number, or any of a column, is not NaN; numpy takes ten times as long for one number."""
     return not math.isnan(value) if isinstance(value, float) else any_of(~np.isnan(value))
@@ -303,7 +242,7 @@ def _load(rows: Rows, mode: WorkloadMode) -> Load:
     )
 
 
-def _limits(keys: _Stack, load: Load, rows: Rows, kind: str) -> Capacity:
+def _limits(keys: KeyStack, load: Load, rows: Rows, kind: str) -> Capacity:
     limits = _capacity(keys, load, rows)
     if kind == "ideal":
         limits = replace(limits, cache_sequences=np.floor(limits.cache_sequences + 1e-9))
@@ -316,7 +255,7 @@ def _held(limits: Capacity) -> Columns:
     return {"max_sequences": places, "full_length_sequences": limits.full_length_sequences}
 
 
-def _columns(keys: _Stack, load: Load, rows: Rows, limits: Capacity, kind: str, mode: WorkloadMode) -> Columns:
+def _columns(keys: KeyStack, load: Load, rows: Rows, limits: Capacity, kind: str, mode: WorkloadMode) -> Columns:
     settings = keys.settings
     places = limits.running_sequences
     if mode is WorkloadMode.OPEN_LOOP and kind in ("serving", "ideal"):
@@ -328,7 +267,7 @@ def _columns(keys: _Stack, load: Load, rows: Rows, limits: Capacity, kind: str, 
     return as_asked(columns, rows.statistic, rows.ttft_at)
 
 
-def _capacity(keys: _Stack, load: Load, rows: Rows) -> Capacity:
+def _capacity(keys: KeyStack, load: Load, rows: Rows) -> Capacity:
     """Sequences that fit at the length stated, or at prompt and share of the answer; and with the whole answer."""
     stated, outputs = _floats(rows.context_tokens), _floats(rows.output_tokens)
     running = running_tokens(load.input_tokens, outputs, keys.limits.reserved_share)
@@ -339,7 +278,7 @@ def _capacity(keys: _Stack, load: Load, rows: Rows) -> Capacity:
     return capacity(keys.stages, keys.limits, running_tokens=running, full_tokens=full)
 
 
-def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: WorkloadMode) -> Columns:
+def _closed(keys: KeyStack, load: Load, limits: Capacity, kind: str, mode: WorkloadMode) -> Columns:
     settings, model = keys.settings, keys.model
     if isinstance(model, Folded) and keys.scheduler is not None:
         expected = serving_expected(model, keys.scheduler, load, limits, mode)
@@ -375,7 +314,7 @@ def _closed(keys: _Stack, load: Load, limits: Capacity, kind: str, mode: Workloa
     return columns | energy_columns(columns, load, keys.draw, watts, gpus=settings.gpus)
 
 
-def _open(keys: _Stack, load: Load, rows: Rows, places: Any, kind: str) -> Columns:
+def _open(keys: KeyStack, load: Load, rows: Rows, places: Any, kind: str) -> Columns:
     settings = keys.settings
     if isinstance(keys.model, Folded) and keys.scheduler is not None:
         pace = serving_pace(keys.model, keys.scheduler, load, rows.requests_per_s, places)
