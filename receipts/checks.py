@@ -34,6 +34,11 @@ class Fault:
     detail: str
 
 
+def lengths_agree(got: float, asked: float) -> bool:
+    """Whether requests had the lengths (tokens) that were asked for: within 10 %, or one token."""
+    return abs(got - asked) <= LENGTH_TOLERANCE * asked + 1.0
+
+
 def faults_of(receipt: Receipt) -> tuple[Fault, ...]:
     """Every fault of every run.
 
@@ -121,7 +126,7 @@ def _requests(run: Run) -> Iterator[Fault]:
 def _lengths(run: Run) -> Iterator[Fault]:
     for way in ("input", "output"):
         got, asked = getattr(run.load, f"{way}_tokens"), getattr(run.load, f"{way}_tokens_asked")
-        if got is not None and asked and abs(got - asked) > LENGTH_TOLERANCE * asked + 1.0:
+        if got is not None and asked and not lengths_agree(got, asked):
             detail = f"{got:.6g} {way} tokens a request, {asked:.6g} were asked for"
             yield Fault(code="lengths_do_not_match", field=run.field_of(f"{way}_tokens"), detail=detail)
         total = getattr(run.load, f"total_{way}_tokens")

@@ -7,6 +7,7 @@ from estimator.api.parsing import parse_body
 from estimator.estimates.endpoint import Asked
 from estimator.estimates.memory_fit.answer import MemoryFitRequest, answer_memory_fit
 from estimator.resolvers.facts import Facts
+from receipts.comparing.said import beside
 from receipts.reading.receipt import Receipt
 
 _MOST_CHARACTERS = 200_000
@@ -30,19 +31,7 @@ def log_said(text: str, receipt: Receipt, body: dict[str, Any], facts: Facts) ->
     log = answer_memory_fit(parsed, Asked(facts=facts, explain=False)).startup_log
     lines = [] if log is None else log.lines
     figures = [
-        {
-            "name": line.figure,
-            "statistic": "value",
-            "measured": line.printed,
-            "unit": line.unit,
-            "said": line.said,
-            "low": None,
-            "high": None,
-            "ceiling": None,
-            "ratio": line.printed / line.said if line.said else None,
-            "inside_band": line.agrees,
-        }
-        for line in lines
+        beside(line.figure, "value", line.printed, line.unit, said=line.said, inside=line.agrees) for line in lines
     ]
     apart = [line for line in lines if line.agrees is False and line.unit == "bytes" and line.difference is not None]
     whole_bytes = sum(abs(line.difference or 0.0) for line in apart)

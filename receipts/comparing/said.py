@@ -11,7 +11,7 @@ from receipts.checks import Fault
 from receipts.comparing.asked import ReceiptRequest
 from receipts.comparing.setting import plan_of, statistic_of, workload_of
 from receipts.comparing.where import where_of
-from receipts.reading.receipt import Receipt, Run
+from receipts.reading.receipt import Figure, Receipt, Run
 
 COMPARED = ("ttft_s", "tpot_s", "e2e_s", "output_tokens_per_s", "requests_per_s", "tokens_per_s_per_gpu",
             "prefill_tokens_per_s", "decode_tokens_per_s")  # fmt: skip
@@ -46,31 +46,50 @@ def run_said(
     return answer, faults
 
 
-def measured_of(name: str, run: Run) -> tuple[float, str, str] | None:
-    """Value, statistic and place of a figure: the mean where there is one, else the median."""
-    statistics = ("mean", "median") if name != "ttft_s" or statistic_of(run) == "mean" else ("median",)
-    found = run.figure(name, *statistics)
-    return None if found is None else (found.value, found.statistic, found.field)
+def measured_of(name: str, run: Run) -> Figure | None:
+    """The figure that is compared: the mean where there is one, else the median."""
+    return run.figure(name, *(("mean", "median") if name != "ttft_s" or statistic_of(run) == "mean" else ("median",)))
+
+
+def beside(
+    name: str,
+    statistic: str,
+    measured: float,
+    unit: str,
+    *,
+    said: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    ceiling: float | None = None,
+    inside: bool | None = None,
+) -> dict[str, Any]:
+    """A measured figure beside what is said of it, all in its unit; None where nothing is said."""
+    return {
+        "name": name,
+        "statistic": statistic,
+        "measured": measured,
+        "unit": unit,
+        "said": said,
+        "low": low,
+        "high": high,
+        "ceiling": ceiling,
+        "ratio": measured / said if said else None,
+        "inside_band": inside,
+    }
+
+
+def inside_band(low: float | None, measured: float, high: float | None) -> bool | None:
+    """Whether a figure lies in its band; None without one."""
+    return None if low is None or high is None else low <= measured <= high
 
 
 def _unsaid(run: Run, workload: dict[str, Any] | None, why: str) -> dict[str, Any]:
     figures = [
-        {"name": name, "statistic": found[1], "measured": found[0], "unit": "", "said": None, "low": None, "high": None,
-         "ceiling": None, "ratio": None, "inside_band": None}
-        for name in COMPARED if (found := measured_of(name, run)) is not None
-    ]  # fmt: skip
-    for figure in figures:
-        figure["unit"] = unit_of(str(figure["name"]))
+        beside(name, found.statistic, found.value, found.unit)
+        for name in COMPARED
+        if (found := measured_of(name, run)) is not None
+    ]
     return {"place": run.place, "workload": workload, "figures": figures, "where": [], "unsaid": why}
-
-
-def unit_of(name: str) -> str:
-    """Base unit of a figure."""
-    return (
-        "s"
-        if name.endswith("_s") and not name.endswith("_per_s")
-        else ("requests/s" if name.startswith("requests") else "tokens/s")
-    )
 
 
 def _figure(name: str, run: Run, result: Throughput) -> dict[str, Any] | None:
@@ -78,19 +97,10 @@ def _figure(name: str, run: Run, result: Throughput) -> dict[str, Any] | None:
     if found is None:
         return None
     low, said, high = _triple(name, result)
-    value, statistic, _field = found
-    return {
-        "name": name,
-        "statistic": statistic,
-        "measured": value,
-        "unit": unit_of(name),
-        "said": said,
-        "low": low,
-        "high": high,
-        "ceiling": _ceiling(name, result),
-        "ratio": value / said if said else None,
-        "inside_band": low <= value <= high if low is not None and high is not None else None,
-    }
+    return beside(
+        name, found.statistic, found.value, found.unit, said=said, low=low, high=high,
+        ceiling=_ceiling(name, result), inside=inside_band(low, found.value, high),
+    )  # fmt: skip
 
 
 def _triple(name: str, result: Throughput) -> tuple[float | None, float | None, float | None]:
@@ -118,7 +128,7 @@ def _beyond(name: str, run: Run, result: Throughput, asked: ReceiptRequest) -> l
     found, ceiling = measured_of(name, run), _ceiling(name, result)
     if found is None or not ceiling:
         return []
-    value, _statistic, field = found
+    value = found.value
     rate = name.endswith("per_s") or name.endswith("per_gpu")
     if (value > ceiling * (1.0 + _BEYOND)) if rate else (value < ceiling * (1.0 - _BEYOND)):
         detail = _("%(name)s is %(value)s, the ceiling of %(gpu)s is %(ceiling)s") % {
@@ -126,5 +136,5 @@ def _beyond(name: str, run: Run, result: Throughput, asked: ReceiptRequest) -> l
         }  # fmt: skip
         if name in ("ttft_s", "e2e_s", "prefill_tokens_per_s") and not asked.prefix_cache_hit_rate:
             detail += _("; where prompts were found in a prefix cache, state prefix_cache_hit_rate")
-        return [Fault(code="above_ceiling", field=field, detail=detail)]
+        return [Fault(code="above_ceiling", field=found.field, detail=detail)]
     return []

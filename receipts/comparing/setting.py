@@ -13,7 +13,7 @@ from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
-from receipts.checks import LENGTH_TOLERANCE, Fault
+from receipts.checks import Fault, lengths_agree
 from receipts.comparing.asked import ReceiptRequest
 from receipts.reading.receipt import Receipt, Run
 
@@ -148,7 +148,7 @@ def _other_lengths(asked: ReceiptRequest, receipt: Receipt) -> Iterator[Fault]:
     for run in receipt.runs:
         for name in ("input_tokens", "output_tokens"):
             stated, got = getattr(asked, name), getattr(run.load, name)
-            if stated is not None and got is not None and abs(got - stated) > LENGTH_TOLERANCE * stated + 1.0:
+            if stated is not None and got is not None and not lengths_agree(got, stated):
                 text = _("the file has %(got)s a request") % {"got": f"{got:.6g}"}
                 yield _fault("lengths_do_not_match", name, text)
 

@@ -164,12 +164,11 @@ def read_csv(rows: list[list[str]]) -> Receipt:
             _metric(head, cells, figures, load, left)
         else:
             left.append(cells[0][:100])
-    gauges = any("gpu" in name.lower() for name in left)
     return Receipt(
         format=AIPERF if "duration_s" in load or "p1" in [name.strip() for name in rows[0]] else GENAI_PERF,
         format_version="csv",
         runs=(run_of(load, figures),),
-        not_read=tuple(dict.fromkeys(left)) if left or gauges else (),
+        not_read=tuple(dict.fromkeys(left)),
     )
 
 

@@ -68,11 +68,8 @@ def rate_scale(unit: str) -> float | None:
     if name in ("percent", "%"):
         return 0.01
     plain = ("", "1", "count", "ratio", "fraction", "tokens", "requests")
-    return (
-        1.0
-        if name in plain or name.split("/user")[0].endswith(("/s", "/sec", "/second", "persec", "persec", "persecond"))
-        else None
-    )
+    per_second = name.split("/user")[0].endswith(("/s", "/sec", "/second", "persec", "persecond"))
+    return 1.0 if name in plain or per_second else None
 
 
 def run_of(load: Mapping[str, tuple[float | None, str]], figures: list[Figure], place: str = "") -> Run:

@@ -17,7 +17,9 @@ from estimator.estimates.endpoint import Endpoint
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
+from receipts.checks import lengths_agree
 from receipts.comparing.asked import MeasurementRequest
+from receipts.comparing.said import inside_band
 from receipts.models import Measurement, Prediction
 from receipts.services.measuring import Measured, read_parts
 from reports import canonical
@@ -178,17 +180,15 @@ def against(prediction: Prediction, run: dict[str, Any]) -> list[dict[str, Any]]
         said = prediction.figures.get(_NAMES.get(figure["name"], figure["name"]))
         if said is None or not said.get("mid"):
             continue
-        low, high = said.get("low"), said.get("high")
-        inside = low <= figure["measured"] <= high if low is not None and high is not None else None
+        low, high, measured = said.get("low"), said.get("high"), figure["measured"]
         found.append(
-            {"name": figure["name"], "predicted": said["mid"], "low": low, "high": high, "measured": figure["measured"],
-             "ratio": figure["measured"] / said["mid"], "inside_band": inside}
+            {"name": figure["name"], "predicted": said["mid"], "low": low, "high": high, "measured": measured,
+             "ratio": measured / said["mid"], "inside_band": inside_band(low, measured, high)}
         )  # fmt: skip
     return found
 
 
 _NAMES = {"output_tokens_per_s": "tokens_per_s_total"}
-_LENGTHS_AGREE = 0.10
 
 
 def _same_load(predicted: dict[str, Any], measured: dict[str, Any]) -> bool:
@@ -200,6 +200,6 @@ def _same_load(predicted: dict[str, Any], measured: dict[str, Any]) -> bool:
         return False
     for name in ("input_tokens", "output_tokens"):
         said, got = predicted.get(name), measured.get(name)
-        if said is not None and got is not None and abs(got - said) > _LENGTHS_AGREE * said + 1.0:
+        if said is not None and got is not None and not lengths_agree(got, said):
             return False
     return True

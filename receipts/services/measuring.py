@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from estimator.engine.errors import EngineError
-from estimator.resolvers.calibrations import MeasuredPoint, Setting, scope_of
+from estimator.resolvers.calibrations import Setting, scope_of
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
@@ -67,7 +67,10 @@ def _said(
 
 
 def point_of(run: Run, said: dict[str, Any]) -> dict[str, Any] | None:
-    """The run as a calibration takes it; None where its load is none that one is made of, or was too short for it."""
+    """The run as a calibration takes it: a MeasuredPoint as JSON.
+
+    None where its load is none that one is made of, or was too short for it.
+    """
     workload = said["workload"]
     if (
         workload is None
@@ -82,16 +85,14 @@ def point_of(run: Run, said: dict[str, Any]) -> dict[str, Any] | None:
     each, first = (measured_of(name, run) for name in ("tpot_s", "ttft_s"))
     if each is None and first is None:
         return None
-    point = MeasuredPoint(
-        input_tokens=workload["input_tokens"],
-        output_tokens=workload["output_tokens"],
-        concurrency=concurrency,
-        tpot_s=None if each is None else each[0],
-        ttft_s=None if first is None else first[0],
-    )
-    plain = asdict(point)
-    plain["traffic"] = workload.get("traffic", {})
-    return plain
+    return {
+        "input_tokens": workload["input_tokens"],
+        "output_tokens": workload["output_tokens"],
+        "concurrency": concurrency,
+        "tpot_s": None if each is None else each.value,
+        "ttft_s": None if first is None else first.value,
+        "traffic": workload.get("traffic", {}),
+    }
 
 
 def scope_of_plan(plan: Plan) -> dict[str, Any] | None:
