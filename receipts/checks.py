@@ -118,7 +118,7 @@ def _requests(run: Run) -> Iterator[Fault]:
     if asked is not None and load.failed is not None and done + failed < asked * (1.0 - MOST_FAILED_SHARE):
         detail = f"{done + failed:.0f} requests are counted of {asked:.0f} that were sent"
         yield Fault(code="requests_missing", field=run.field_of("requests"), detail=detail)
-    if load.concurrency_asked is not None and math.isfinite(load.concurrency_asked) and done < load.concurrency_asked:
+    if load.concurrency_asked is not None and done < load.concurrency_asked:
         detail = f"{done:.0f} requests cannot keep {load.concurrency_asked:.0f} in flight"
         yield Fault(code="fewer_requests_than_concurrency", field=run.field_of("requests"), detail=detail)
 
@@ -205,7 +205,7 @@ def _load(run: Run) -> Iterator[Fault]:
     whole = _request_s(run)
     reached = achieved * whole if achieved and whole is not None else load.concurrency_mean
     asked = load.concurrency_asked
-    if reached is None or asked is None or not math.isfinite(asked) or asked <= 0.0:
+    if reached is None or asked is None or asked <= 0.0:
         return
     if reached > MOST_LOAD_SHARE * asked + 1.0 / asked:
         detail = f"{reached:.4g} requests were in flight on the mean, at most {asked:.4g} may have been"

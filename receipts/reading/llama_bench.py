@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from receipts.reading.figures import UNITS, loaded, run_of
-from receipts.reading.receipt import Figure, ReadError, Receipt, Run, Scalar
-from receipts.reading.source import Source, number_of, text_of
+from receipts.reading.receipt import Figure, ReadError, Receipt, Run
+from receipts.reading.source import Source, number_of, settings_of, text_of
 
 FORMAT = "llama-bench"
 _TEST = re.compile(r"(pp|tg) ?(\d{1,9})(?:\+(tg) ?(\d{1,9}))?(?: @ d(\d{1,9}))?\Z")
@@ -67,7 +67,7 @@ def read(values: Sequence[tuple[Mapping[str, Any], str]], form: str) -> Receipt:
         gpus=1,
         weights=quant_of(kind or "") or quant_of(first.text("model_filename") or ""),
         kv_cache=_kv(first),
-        settings=_settings(first.values),
+        settings=settings_of(first.values, _SETTINGS),
         date=(first.text("test_time") or "")[:10] or None,
         runs=runs,
         not_read=tuple(dict.fromkeys(place for source in sources for place in source.unread())),
@@ -196,17 +196,3 @@ def _gpu(text: str | None) -> str | None:
 def _kv(source: Source) -> str | None:
     kinds = {source.values.get("type_k") or "f16", source.values.get("type_v") or "f16"}
     return text_of(kinds.pop()) if len(kinds) == 1 else None
-
-
-def _settings(values: Mapping[str, Any]) -> dict[str, Scalar]:
-    found: dict[str, Scalar] = {}
-    for name in _SETTINGS:
-        value = values.get(name)
-        number = number_of(value)
-        if isinstance(value, bool):
-            found[name] = value
-        elif number is not None and abs(number) < 1e12:
-            found[name] = number
-        elif (text := text_of(value)) is not None:
-            found[name] = text
-    return found

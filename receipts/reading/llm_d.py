@@ -1,5 +1,6 @@
 """llm-d's Benchmark Report, versions 0.1 and 0.2 (YAML or JSON); read 2026-11."""
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from typing import Any
 
 from receipts.reading.figures import UNITS, loaded, run_of, with_unit
 from receipts.reading.receipt import Degrees, Figure, Receipt, Run, Scalar
-from receipts.reading.source import Source, number_of, text_of
+from receipts.reading.source import Source, number_of, setting_of, whole_of
 
 FORMAT = "llm-d-benchmark-report"
 _TIMES = {
@@ -144,7 +145,7 @@ def _asked(scenario: Source) -> dict[str, tuple[float | None, str]]:
     found: dict[str, tuple[float | None, str]] = {}
     for name, spelled in (("concurrency_asked", "concurrency"), ("requests_per_s_asked", "rate_qps")):
         number = number_of(said.get(spelled))
-        if number is not None:
+        if number is not None and math.isfinite(number):
             found[name] = (number, said.at(spelled))
     for name, spelled in (("input_tokens_asked", "input_seq_len"), ("output_tokens_asked", "output_seq_len")):
         length = said.below(spelled)
@@ -173,11 +174,11 @@ def _degrees(source: Source | None) -> Degrees:
     if source is None:
         return Degrees()
     source.look("dp_local", "workers")
-    return Degrees(**{name: _whole(source.get(name)) for name in ("tp", "pp", "ep", "dp")})
+    return Degrees(**{name: whole_of(source.get(name)) for name in ("tp", "pp", "ep", "dp")})
 
 
 def _gpus(cards: list[Source]) -> int | None:
-    counts = [_whole(card.get("count")) for card in cards]
+    counts = [whole_of(card.get("count")) for card in cards]
     for card in cards:
         card.look("memory")
     return sum(count for count in counts if count) or None
@@ -197,13 +198,10 @@ def _arguments(source: Source | None) -> dict[str, Scalar]:
         plain = str(name).lstrip("-").replace("-", "_")[:60]
         if any(word in plain for word in ("address", "port", "host", "key", "token", "url", "config")):
             continue
-        number = number_of(value)
-        text = text_of(value)
         source.look(name)
-        if number is not None:
-            found[plain] = number
-        elif text is not None:
-            found[plain] = {"true": True, "false": False}.get(text.lower(), text)
+        setting = setting_of(value)
+        if setting is not None:
+            found[plain] = {"true": True, "false": False}.get(str(setting).lower(), setting)
     return found
 
 
@@ -228,8 +226,3 @@ def _iso(time: Source) -> tuple[float | None, str]:
 
 def _day(started: float | None) -> str | None:
     return datetime.fromtimestamp(started, UTC).date().isoformat() if started and 0 < started < 4e9 else None
-
-
-def _whole(value: Any) -> int | None:
-    found = number_of(value)
-    return int(found) if found is not None and 0 < found < 1e6 else None

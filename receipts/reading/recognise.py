@@ -1,6 +1,7 @@
 """Recognises what a text is and reads it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from receipts.reading import (
@@ -14,7 +15,7 @@ from receipts.reading import (
     vllm_metrics,
 )
 from receipts.reading.documents import MOST_CHARACTERS, csv_rows, json_lines, json_value, yaml_value
-from receipts.reading.receipt import ReadError, Receipt
+from receipts.reading.receipt import ReadError, Receipt, Run
 
 FORMATS = (
     serving_bench.VLLM, serving_bench.SGLANG, guidellm.FORMAT, aiperf.AIPERF, aiperf.GENAI_PERF, llm_d.FORMAT,
@@ -27,6 +28,8 @@ _OBJECTS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[Mapping[str
     (aiperf.is_export, aiperf.read),
 )
 _MOST_RUNS = 200
+# No figure of a run, in base units, is further from 1 than that.
+_LEAST, _MOST = 1e-24, 1e24
 
 
 def read_receipt(text: str) -> Receipt:
@@ -43,7 +46,18 @@ def read_receipt(text: str) -> Receipt:
     receipt = _read(text)
     if len(receipt.runs) > _MOST_RUNS:
         raise ReadError(f"has more than {_MOST_RUNS} runs", "", "too_long")
+    for run in receipt.runs:
+        _refuse_strange_numbers(run)
     return receipt
+
+
+def _refuse_strange_numbers(run: Run) -> None:
+    """Sums and quotients of what is left are finite, whatever the reader and the comparison make of it."""
+    values = [(one.value, one.field) for one in run.figures]
+    values += [(value, run.field_of(name)) for name, value in asdict(run.load).items() if value is not None]
+    for value, field in values:
+        if value and not _LEAST <= abs(value) <= _MOST:
+            raise ReadError("is no number that a run has", field, "not_a_number")
 
 
 def _read(text: str) -> Receipt:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from receipts.reading.figures import figure, loaded, mean_of, run_of
-from receipts.reading.receipt import Degrees, Figure, Receipt, Run, Scalar
-from receipts.reading.source import Source, number_of, text_of
+from receipts.reading.receipt import Degrees, Figure, Receipt, Run
+from receipts.reading.source import Source, number_of, settings_of, text_of, whole_of
 
 VLLM, SGLANG = "vllm-bench-serve", "sglang-bench-serving"
 _TIMES = {
@@ -25,6 +25,13 @@ _RATES = {
     "accepted_tokens": ("accept_length",),
 }
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm", "trt": "tensorrt-llm"}
+
+# Settings of the server that a sweep writes beside the result, and those that SGLang's server tells.
+_SETTINGS = ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "max_model_len", "burstiness")
+_SERVER_SETTINGS = (
+    "mem_fraction_static", "chunked_prefill_size", "max_running_requests", "max_total_tokens", "schedule_policy",
+    "attention_backend", "disable_radix_cache", "enable_dp_attention", "cuda_graph_max_bs", "page_size",
+)  # fmt: skip
 
 
 def is_vllm(value: Mapping[str, Any]) -> bool:
@@ -62,9 +69,9 @@ def read_vllm(values: list[tuple[Mapping[str, Any], str]]) -> Receipt:
         # The client's backend names a protocol: "vllm" and "openai" are sent to any server.
         engine=None if backend not in ("sglang", "tensorrt-llm") else _ENGINES[backend],
         model=model,
-        degrees=Degrees(tp=_whole(first, "tensor_parallel_size", "tp")),
+        degrees=Degrees(tp=whole_of(first.get("tensor_parallel_size", "tp"))),
         date=_date(first.text("date")),
-        settings=_settings(first.values),
+        settings=settings_of(first.values, _SETTINGS),
         runs=runs,
         not_read=_unread(sources),
     )
@@ -89,10 +96,10 @@ def read_sglang(values: list[tuple[Mapping[str, Any], str]]) -> Receipt:
         engine="sglang" if backend.startswith("sglang") else _ENGINES.get(backend.split("-")[0]),
         engine_version=text_of(info.get("version")),
         model=text_of(info.get("served_model_name")) or text_of(info.get("model_path")),
-        degrees=Degrees(**{name: _as_whole(info.get(f"{name}_size")) for name in ("tp", "pp", "ep", "dp")}),
+        degrees=Degrees(**{name: whole_of(info.get(f"{name}_size")) for name in ("tp", "pp", "ep", "dp")}),
         weights=text_of(info.get("quantization")),
         kv_cache=text_of(info.get("kv_cache_dtype")),
-        settings=_server_settings(info),
+        settings=settings_of(info, _SERVER_SETTINGS),
         runs=runs,
         not_read=_unread(sources),
     )
@@ -157,38 +164,6 @@ def _vllm_version(source: Source) -> str:
     if "endpoint_type" in source.values or "max_concurrency" in source.values:
         return "0.7"
     return "0.6"
-
-
-def _settings(values: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Settings of the server that a sweep writes beside the result."""
-    names = ("max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "max_model_len", "burstiness")
-    return {name: found for name in names if (found := number_of(values.get(name))) is not None}
-
-
-def _server_settings(info: Mapping[str, Any]) -> dict[str, Scalar]:
-    names = (
-        "mem_fraction_static", "chunked_prefill_size", "max_running_requests", "max_total_tokens", "schedule_policy",
-        "attention_backend", "disable_radix_cache", "enable_dp_attention", "cuda_graph_max_bs", "page_size",
-    )  # fmt: skip
-    found: dict[str, Scalar] = {}
-    for name in names:
-        value = info.get(name)
-        if isinstance(value, bool):
-            found[name] = value
-        elif (number := number_of(value)) is not None and math.isfinite(number):
-            found[name] = number
-        elif isinstance(value, str) and (text := text_of(value)):
-            found[name] = text
-    return found
-
-
-def _whole(source: Source, *names: str) -> int | None:
-    return _as_whole(source.get(*names))
-
-
-def _as_whole(value: Any) -> int | None:
-    found = number_of(value)
-    return int(found) if found is not None and 0 < found < 1e6 and found == int(found) else None
 
 
 def _date(text: str | None) -> str | None:

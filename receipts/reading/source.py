@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from receipts.reading.receipt import ReadError
+from receipts.reading.receipt import ReadError, Scalar
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,25}(?:\.\d{0,25})?|\.\d{1,25})(?:[eE][+-]?\d{1,3})?\Z")
 _LONGEST_TEXT = 200
@@ -44,6 +44,27 @@ def text_of(value: Any) -> str | None:
         return None
     kept = "".join(sign for sign in str(value)[:_LONGEST_TEXT] if sign.isprintable()).strip()
     return kept or None
+
+
+def setting_of(value: Any) -> Scalar | None:
+    """A setting of a server: a switch, a finite number or a short text; None for anything else."""
+    if isinstance(value, bool):
+        return value
+    number = number_of(value)
+    if number is None:
+        return text_of(value)
+    return number if math.isfinite(number) else None
+
+
+def settings_of(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Scalar]:
+    """The settings that an object holds under these names."""
+    return {name: found for name in names if (found := setting_of(values.get(name))) is not None}
+
+
+def whole_of(value: Any) -> int | None:
+    """A count below a million, such as of GPUs; None for anything else."""
+    found = number_of(value)
+    return int(found) if found is not None and 0 < found < 1e6 and found == int(found) else None
 
 
 class Source:

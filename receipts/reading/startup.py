@@ -5,7 +5,7 @@ import re
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.startup_log import StartupLog, read_startup_log
 from receipts.reading.receipt import Degrees, Figure, Load, ReadError, Receipt, Run, Scalar
-from receipts.reading.source import text_of
+from receipts.reading.source import text_of, whole_of
 
 FORMAT = "startup-log"
 UNITS = {"kv_cache_tokens": "tokens", "max_model_len": "tokens", "longest_tokens": "tokens", "blocks": "1",
@@ -50,16 +50,11 @@ def read(text: str) -> Receipt | None:
         engine_version=log.version,
         model=text_of(model.group(1)) if model else None,
         gpu=text_of(gpu.group(1) or gpu.group(2)) if gpu else None,
-        degrees=Degrees(tp=_degree(log, "tp"), pp=_degree(log, "pp")),
+        degrees=Degrees(tp=whole_of(log.first("tp")), pp=whole_of(log.first("pp"))),
         weights=None if weights in (None, "none", "false", "true") else weights,
         settings=_settings(log),
         runs=(Run(load=Load(), figures=figures),),
     )
-
-
-def _degree(log: StartupLog, name: str) -> int | None:
-    value = log.first(name)
-    return int(value) if value is not None and 0 < value < 1e6 else None
 
 
 def _settings(log: StartupLog) -> dict[str, Scalar]:

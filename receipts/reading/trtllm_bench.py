@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from receipts.reading.figures import UNITS, figure, loaded, run_of, statistics
-from receipts.reading.receipt import Degrees, Figure, ReadError, Receipt, Run, Scalar
-from receipts.reading.source import Source, number_of, text_of
+from receipts.reading.receipt import Degrees, Figure, ReadError, Receipt, Run
+from receipts.reading.source import Source, number_of, settings_of, text_of, whole_of
 
 FORMAT = "trtllm-bench"
 _NUMBER = r"[ \t]*(-?[\d.,]{1,30}(?:[eE][+-]?\d{1,3})?)[ \t]*(?:\r?$)"
@@ -30,6 +30,8 @@ _COUNTS = {
     "avg_tpot_ms": r"Average time-per-output-token \[TPOT\] \(ms\)",
 }  # fmt: skip
 _PERCENTILES = {"Latency": "request_latency_percentiles_ms", "TPOT": "tpot_percentiles", "TTFT": "ttft_percentiles"}
+
+_SETTINGS = ("max_batch_size", "max_num_tokens", "kv_cache_percentage", "scheduling_policy")
 
 
 def is_report(value: Mapping[str, Any]) -> bool:
@@ -86,16 +88,10 @@ def _read(value: Mapping[str, Any], form: str) -> Receipt:
     top = Source(value)
     engine, world = top.below("engine") or Source({}), top.below("world_info") or Source({})
     machine = top.below("machine") or Source({})
-    degrees = {name: _whole(world.get(f"{name}_size")) for name in ("tp", "pp", "ep")}
-    settings: dict[str, Scalar] = {}
-    for name in ("max_batch_size", "max_num_tokens", "kv_cache_percentage"):
-        if (number := number_of(world.get(name))) is not None:
-            settings[name] = number
-    if (policy := world.text("scheduling_policy")) is not None:
-        settings["scheduling_policy"] = policy
+    degrees = {name: whole_of(world.get(f"{name}_size")) for name in ("tp", "pp", "ep")}
     engine.look("model_path", "engine_dir", "backend", "dtype", "max_input_length", "max_sequence_length")
     top.look("dataset")
-    world.look("issue_rate", "world_size")
+    world.look("issue_rate", "world_size", *_SETTINGS)
     return Receipt(
         format=FORMAT,
         format_version=form,
@@ -103,11 +99,11 @@ def _read(value: Mapping[str, Any], form: str) -> Receipt:
         engine_version=engine.text("version"),
         model=engine.text("model"),
         gpu=machine.text("name"),
-        gpus=_whole(world.get("world_size")) or (degrees["tp"] or 1) * (degrees["pp"] or 1),
+        gpus=whole_of(world.get("world_size")) or (degrees["tp"] or 1) * (degrees["pp"] or 1),
         degrees=Degrees(**degrees),
         weights=_format(engine.text("quantization")),
         kv_cache=_format(engine.text("kv_cache_dtype")),
-        settings=settings,
+        settings=settings_of(world.values, _SETTINGS),
         runs=(_run(top),),
         not_read=tuple(top.unread()),
     )
@@ -160,8 +156,3 @@ def _count(text: str, spelled: str) -> str | None:
 
 def _format(text: str | None) -> str | None:
     return text.lower() if text and text.lower() not in ("none", "auto") else None
-
-
-def _whole(value: Any) -> int | None:
-    found = number_of(value)
-    return int(found) if found is not None and 0 < found < 1e6 else None

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from receipts.reading.figures import UNITS, run_of
 from receipts.reading.receipt import Figure, ReadError, Receipt, Run, Scalar
-from receipts.reading.source import number_of, text_of
+from receipts.reading.source import number_of, setting_of, text_of
 
 FORMAT = "vllm-metrics"
 _LINE = re.compile(r"vllm[:_](\w{2,80})(?:\{([^}]{0,2000})\})? ([-+\w.]{1,40})(?: \d{1,16})?\s*\Z")
@@ -217,10 +217,9 @@ def _settings(labels: dict[str, str]) -> dict[str, Scalar]:
     names = ("block_size", "gpu_memory_utilization", "num_gpu_blocks", "enable_prefix_caching", "swap_space_bytes")
     found: dict[str, Scalar] = {}
     for name in names:
-        value = labels.get(name)
-        number = number_of(value)
-        if number is not None:
-            found[name] = number
-        elif value in ("True", "False"):
-            found[name] = value == "True"
+        setting = setting_of(labels.get(name))
+        if isinstance(setting, float):
+            found[name] = setting
+        elif setting in ("True", "False"):
+            found[name] = setting == "True"
     return found

@@ -91,6 +91,23 @@ def test_a_run_faster_than_physics_is_refused_with_the_ceiling(call, said, figur
     assert any("above_ceiling" in error["detail"] and figure in error["detail"] for error in problem["errors"])
 
 
+@pytest.mark.parametrize("written", ["NaN", "Infinity", "1e999", "1e308", "5e-324", '"NaN"', '"1e999"'])
+def test_a_number_that_no_run_has_is_refused_or_left_and_nothing_breaks(call, said, written):
+    plain = bench(said(16), concurrency=16)
+    file = json.loads(plain)
+    # Without counts over time nothing but the number itself can be strange.
+    short = json.dumps({name: file[name] for name in ("model_id", "max_concurrency", "completed", "mean_ttft_ms",
+                                                      "mean_tpot_ms", "output_throughput", "num_prompts")})  # fmt: skip
+    for text in (plain, short):
+        for name in (*json.loads(text), "burstiness", "max_num_seqs", "gpu_memory_utilization", "request_rate"):
+            held = json.dumps(json.loads(text) | {name: "HERE"}).replace('"HERE"', written)
+            receipt = SETTING | {"text": held}
+            kept = call("POST", "measurements/", receipt, status=None)
+            assert kept.status_code in (201, 400), (name, kept.content[:500])
+            if kept.status_code == 400:
+                assert {one["pointer"].split("/")[1] for one in kept.json()["errors"]} <= {"text", *SETTING}, name
+
+
 def test_what_neither_file_nor_request_says_is_asked_for(call):
     problem = call("POST", "measurements/check/", {"text": text_of("vllm-0.6-llama-3.1-8b-fp8.json")}, status=400)
     assert {error["pointer"] for error in problem["errors"]} >= {"#/gpu", "#/engine"}

@@ -18,13 +18,14 @@ def hold(seed: int) -> str:
         return "unread" if refused.detail else "no reason"
     if faults_of(receipt):
         return "refused"
+    assert all(math.isfinite(one) for one in receipt.settings.values() if isinstance(one, float))
     for run in receipt.runs:
         for figure in run.figures:
             assert math.isfinite(figure.value)
             assert figure.value >= 0.0
         for name in type(run.load).__slots__:
             value = getattr(run.load, name)
-            assert value is None or value >= 0.0
+            assert value is None or 0.0 <= value < math.inf
         done, time, rate = run.load.requests, run.load.duration_s, run.figure("requests_per_s", "mean")
         if done and time and rate:
             assert rate.value * time == pytest.approx(done, rel=0.05 + 2.0 / done + 1e-6)
