@@ -26,11 +26,9 @@ from estimator.estimates.throughput.answer import (
     measurement_of,
     odds_part,
     speed_word_of,
-    throughput_assumptions,
-    throughput_not_modelled,
-    throughput_warnings,
 )
 from estimator.estimates.throughput.capacity import LoadWithin
+from estimator.estimates.throughput.caveats import throughput_assumptions, throughput_not_modelled, throughput_warnings
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
 from estimator.estimates.throughput.energy import energy_part
 from estimator.estimates.throughput.explain import steps_of
