@@ -33,7 +33,7 @@ class ProblemDocument(BaseModel):
     instance: str = Field(description="Path of the request.")
     request_id: str | None = Field(default=None, description="Id of the request; quote it when you report a problem.")
     errors: list[ProblemFieldError] | None = Field(
-        default=None, description="Every fault found, at most 100; on 400 and some 422."
+        default=None, description="Every fault found, at most 100; on 400, some 409 and some 422."
     )
 
 

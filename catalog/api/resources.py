@@ -22,10 +22,10 @@ from catalog.api.views import CatalogViewSet
 from catalog.models import Checkpoint, EngineProfile, Gpu, LanguageModel, Preset
 from catalog.services.people import delete_by_person, save_by_person
 
-_IF_NONE_MATCH = OpenApiParameter(
+IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match", str, OpenApiParameter.HEADER, description="Tags known; 304 without a body when one still holds."
 )
-_IF_MATCH = OpenApiParameter(
+IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="Tag of the version to change; 412 when it is no longer it."
 )
 
@@ -56,7 +56,7 @@ def documented(
             operation_id=f"{operation}_list",
             summary=f"List {many}",
             description=f"One page of {many}, with `Link` headers to the others and an `ETag`.",
-            parameters=[*parameters_of(query), _IF_NONE_MATCH],
+            parameters=[*parameters_of(query), IF_NONE_MATCH],
             responses={200: _page_of(row), 304: None, **problem_responses(400, *reads)},
             examples=_examples(f"{slug}-list", 200),
         ),
@@ -64,7 +64,7 @@ def documented(
             operation_id=f"{operation}_retrieve",
             summary=f"Get one {one}",
             description=f"The {one} with this slug, and an `ETag` to change it with.",
-            parameters=[_IF_NONE_MATCH],
+            parameters=[IF_NONE_MATCH],
             responses={200: shown, 304: None, **problem_responses(400, 404, *reads)},
             examples=_examples(f"{slug}-retrieve", 200),
         ),
@@ -75,7 +75,7 @@ def documented(
             operation_id=f"{operation}_{action}",
             summary=f"{verb} {one}",
             description="Needs staff with the permission of the model; the row counts as edited by a person.",
-            parameters=[] if action == "create" else [_IF_MATCH],
+            parameters=[] if action == "create" else [IF_MATCH],
             request=None if action == "destroy" else shown,
             responses={success: None if success == 204 else shown, **problem_responses(*statuses, *reads)},
             examples=_examples(f"{slug}-create-request", None) if action == "create" else [],

@@ -23,6 +23,8 @@ NO_CURRENCY = _("There is no such currency in ISO 4217.")
 
 
 STANDARD = "standard"
+# Code of the error of a price that would hold on a day of another.
+OVERLAP = "overlap"
 CHANNEL_NAME = RegexValidator(r"^[a-z][a-z0-9_-]{0,19}$", _("Use small letters, digits, - and _, such as ultrafast."))
 
 
@@ -298,11 +300,12 @@ class ApiPrice(CatalogRecord):
                     _("A price is not edited in place: close it, open another, or void it."),
                 )
             elif clash := self.overlapping():
-                errors["effective_from"] = _("Overlaps with a price in force from %(start)s to %(end)s: %(row)s.") % {
+                text = _("Overlaps with a price in force from %(start)s to %(end)s: %(row)s.") % {
                     "start": clash.effective_from or "—",
                     "end": clash.effective_to or "—",
                     "row": clash,
                 }
+                errors["effective_from"] = ValidationError(text, code=OVERLAP)
         if errors:
             editable = self._field_names()
             raise ValidationError(

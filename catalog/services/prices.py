@@ -15,8 +15,10 @@ from catalog.models.pricing import Basis
 from catalog.models.withdrawal import Taken
 from catalog.price_rows import Period
 from catalog.revisions import catalog_write
-from catalog.services.withdrawals import name_of, withdraw
+from catalog.services.withdrawals import give_back, name_of, withdraw
 
+# Code of what the state of the catalog refuses, whatever is asked: a price that was voided, or is closed already.
+STATE = "state"
 _COPIED = (
     "price_list", "provider", "model", "channel", "endpoint_class", "meter", "unit", "currency", "tier_above_tokens",
     "tier_operator", "tier_scope", "daily_start", "daily_end", "daily_zone", "weekday_mask",
@@ -48,6 +50,11 @@ def open_price(row: ApiPrice, *, user: Any = None, reason: str = "") -> ApiPrice
     return row
 
 
+def refused_by_state(field: str, text: str) -> ValidationError:
+    """What is no fault of the values given: the row, or another beside it, does not allow it as it stands."""
+    return ValidationError({field: ValidationError(text, code=STATE)})
+
+
 def check_period(row: ApiPrice, *, leave_gap: bool = False) -> None:
     """Refuse a new end that the rules of prices do not allow (docs/prices.md).
 
@@ -62,9 +69,9 @@ def check_period(row: ApiPrice, *, leave_gap: bool = False) -> None:
     if before is None or before["effective_to"] == row.effective_to:
         return
     if before["voided_at"]:
-        raise ValidationError({"effective_to": _("This price was voided.")})
+        raise refused_by_state("effective_to", _("This price was voided."))
     if before["effective_to"] and (row.effective_to is None or row.effective_to > before["effective_to"]):
-        raise ValidationError({"effective_to": _("A closed price is not opened again: open another.")})
+        raise refused_by_state("effective_to", _("A closed price is not opened again: open another."))
     following = next_start(row)
     if following is not None and row.effective_to is not None and following > row.effective_to and not leave_gap:
         raise ValidationError(
@@ -131,7 +138,7 @@ def _locked(row: ApiPrice) -> ApiPrice:
 
 def _close(row: ApiPrice, *, on: datetime.date, user: Any, reason: str, leave_gap: bool) -> None:
     if row.voided_at:
-        raise ValidationError({"voided_at": _("This price was voided.")})
+        raise refused_by_state("voided_at", _("This price was voided."))
     row.effective_to = on
     check_period(row, leave_gap=leave_gap)
     row.full_clean()
@@ -146,6 +153,8 @@ def change_price(
     amount: Decimal,
     effective_from: datetime.date,
     source: str = "",
+    source_url: str = "",
+    date_seen: datetime.date | None = None,
     user: Any = None,
     reason: str = "",
 ) -> ApiPrice:
@@ -154,21 +163,30 @@ def change_price(
     A row that already ends later keeps its end: the successor takes the rest of its period.
 
     Raises:
-        ValidationError: The new price would not follow the old one.
+        ValidationError: The new price would not follow the old one, or is none.
     """
     with catalog_write():
         closed = _locked(row)
         end = closed.effective_to
-        # The successor takes the days up to the old end.
-        _close(closed, on=effective_from, user=user, reason=reason, leave_gap=True)
+        closed.edited_by_person = True
+        try:
+            # The successor takes the days up to the old end.
+            _close(closed, on=effective_from, user=user, reason=reason, leave_gap=True)
+        except ValidationError as refused:
+            raise _said_of(refused, "effective_to", "effective_from") from refused
         successor = ApiPrice(**{name: getattr(closed, name) for name in _COPIED})
         successor.amount = amount
         successor.effective_from = effective_from
         successor.effective_to = end
         successor.basis = Basis.MANUAL
         successor.edited_by_person = True
-        successor.source = source
+        successor.source, successor.source_url, successor.date_seen = source, source_url, date_seen
         return open_price(successor, user=user, reason=reason)
+
+
+def _said_of(refused: ValidationError, field: str, other: str) -> ValidationError:
+    """The same refusal, with what is said of a field said of the one that the person filled in."""
+    return ValidationError({other if name == field else name: faults for name, faults in refused.error_dict.items()})
 
 
 def void_price(row: ApiPrice, *, user: Any = None, reason: str) -> ApiPrice:
@@ -182,12 +200,31 @@ def void_price(row: ApiPrice, *, user: Any = None, reason: str) -> ApiPrice:
     with catalog_write():
         row = _locked(row)
         if row.voided_at:
-            raise ValidationError({"voided_at": _("This price was voided before.")})
+            raise refused_by_state("voided_at", _("This price was voided before."))
         row.voided_at = timezone.now()
         row.void_reason = reason
         row.edited_by_person = True
         withdraw(row, Taken.VOIDED, user=user, reason=reason)
         record_edits(row, by=name_of(user), reason=reason)
         _because(row, reason, user)
+        row.save()
+    return row
+
+
+def restore_price(row: ApiPrice, *, user: Any = None, reason: str = "") -> ApiPrice:
+    """Take a void back: the price holds for its days again, and is a person's word that loaders leave alone.
+
+    Raises:
+        ValidationError: It was not voided, or another price holds on one of its days now.
+    """
+    with catalog_write():
+        row = _locked(row)
+        if not row.voided_at:
+            raise refused_by_state("voided_at", _("This price was not voided."))
+        row.voided_at, row.void_reason = None, ""
+        row.full_clean()
+        give_back(row, Taken.VOIDED)
+        record_edits(row, by=name_of(user), reason=reason)
+        _because(row, reason or _("Void taken back"), user)
         row.save()
     return row

@@ -67,6 +67,13 @@ def withdraw(
     )
 
 
+def give_back(row: ApiPrice, taken: Taken) -> None:
+    """Forget that a person took a price out in this way; call it in the transaction of the change."""
+    start, end = period_of(row)
+    gone = Withdrawal.objects.filter(kind=ApiPrice._meta.model_name, key=row_key(row), taken=taken)
+    gone.filter(period_from=start, period_to=end).delete()
+
+
 def withdraw_what_goes(row: CatalogRecord, *, user: Any = None, reason: str = "") -> None:
     """Record what saving `row` takes out: the slug it had, or the days of a price that now ends earlier."""
     before = type(row)._default_manager.filter(pk=row.pk).first() if row.pk else None

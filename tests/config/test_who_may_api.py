@@ -79,6 +79,9 @@ WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
         for part in ("list", "detail")
     },
     "api-price-history": CATALOG,
+    **dict.fromkeys(
+        ("api-price-row-detail", *(f"api-price-row-{done}" for done in ("close", "change", "void", "restore"))), CATALOG
+    ),
     "reports": (MEMBERS_READ, MEMBERS_WRITE),
     "document-schema": (MEMBERS_READ, set()),
     "queue": (MEMBERS_READ, set()),
@@ -157,6 +160,9 @@ def address_of(name: str, world: dict[str, Any]) -> str:
     kept = f"receipts.{name.partition('-')[0]}"
     if kept in world:
         choices.append({"pk": world[kept].pk})
+    price = world["catalog.apiprice"]
+    if name.startswith("api-price-row"):
+        choices.append({"slug": price.slug, "row_id": price.pk})
     report = {"report_id": world["reports.report"].pk}
     version = {**report, "number": 1}
     link, share = {**version, "link_id": world["reports.sharelink"].pk}, {**report, "share_id": 1}
