@@ -28,7 +28,7 @@ class Reason(IntEnum):
     NO_QUEUE = 5
     NO_SECOND_TOKEN = 6
     ONE_STEP = 7
-    POWER_CAP = 8
+    POWER_CAP = 8  # In stored reports only: of arrivals under a cap nothing was said until queues were.
 
 
 # Read for every row of every answer: plain attributes, made once.

@@ -11,7 +11,7 @@ REASONS = {
     "no_queue": "Offline the queue never empties: a time to the first token is no property of it.",
     "one_step": "One decode step has neither a first token nor an end of a request.",
     "power_cap": (
-        "The GPUs would draw more than their cap at this rate: how queues grow with slower clocks was never measured."
+        "The GPUs would draw more than their cap at this rate: reports of that time say nothing of its queues."
     ),
     "no_second_token": "An answer of one token has no time per output token.",
 }

@@ -139,7 +139,7 @@ class Lora(RequestBody):
 PowerCap = Annotated[float, Field(ge=SMALLEST, le=1e6)]
 POWER_CAP_HELP = (
     "Most power that each GPU may draw, W; its design power when not given. Where a GPU would draw more, every time is "
-    "longer, and an open loop has no times."
+    "longer, and arrivals queue for a slower replica."
 )
 
 

@@ -82,6 +82,8 @@ class Plan(Resolved):
     `engine_settings` are those stated by the engine's own names; `tuned`: kernels were picked by flags.
     `workload`, `slo`, `speculative` and `power` are those of the question; `workload` is None where it has none.
     `calibration` is what runs of this setting say, where whoever asks may use it.
+    `kv_settings_assumed`: the format of the cache or the share of memory is a default that nobody stated, so that a
+    first token that waits for room in the cache is not said.
     """
 
     model: ResolvedModel
@@ -101,6 +103,7 @@ class Plan(Resolved):
     power_cap_w: float | None = None
     power: Power | None = None
     calibration: Calibration | None = None
+    kv_settings_assumed: bool = False
     catalog_revision: int = 0
     # What was made of the setting alone (all but workload, targets and power); shared by the plans of one setting,
     # and never by a plan that `replace` made, which may have another.

@@ -5,6 +5,7 @@ from django.utils.translation import gettext as _
 from estimator.engine.formats.gguf_mixes import GGUF_MIXES
 from estimator.engine.memory.weight_parts import own_weight_format, same_family
 from estimator.engine.model.spec import Architecture
+from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile, Precision
 from estimator.question import plan as question
 from estimator.resolvers.collect import Collector
@@ -30,6 +31,11 @@ def resolve_precision(asked: question.Precision, architecture: Architecture) -> 
     weights = asked.weights or own_weight_format(architecture) or Precision().weights
     kv_cache = asked.kv_cache or Precision().kv_cache
     return Precision(**(dict(asked) | {"weights": weights, "kv_cache": kv_cache}))
+
+
+def kv_settings_assumed(asked: question.Precision, memory: MemoryOverrides) -> bool:
+    """Whether the format of the cache or the engine's share of memory is a default that nobody stated."""
+    return asked.kv_cache is None or memory.utilization is None
 
 
 def precision_assumptions(asked: question.Precision, precision: Precision, architecture: Architecture) -> list[str]:

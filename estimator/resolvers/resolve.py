@@ -29,6 +29,7 @@ from estimator.resolvers.precisions import (
     check_cache_format,
     check_precision,
     dtypes_used,
+    kv_settings_assumed,
     precision_assumptions,
     resolve_precision,
     stored_format_warnings,
@@ -207,6 +208,7 @@ def _assemble(
         "lora": Lora(**dict(asked.lora)) if asked.lora else None,
         "mtp_layers_loaded": asked.mtp_layers_loaded,
         "power_cap_w": asked.power_cap_w,
+        "kv_settings_assumed": kv_settings_assumed(asked.precision, memory),
         "catalog_revision": facts.catalog_revision,
         "provenance": _provenance(precision, facts, model, engine, gpu),
     }

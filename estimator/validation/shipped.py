@@ -5,7 +5,7 @@ and resolves them as a request is resolved.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,7 +56,8 @@ def plan(model: str, gpu_slug: str, engine: str, precision: Precision, paralleli
     formats = question.Precision.model_construct(**asdict(precision))
     split = question.Parallelism.model_construct(**asdict(parallelism))
     asked = question.PlanRequest(model=model, gpu=gpu_slug, engine=engine, precision=formats, parallelism=split)
-    return resolve_plan(asked, facts())
+    # Published runs are scored whatever their settings were.
+    return replace(resolve_plan(asked, facts()), kv_settings_assumed=False)
 
 
 def gpu(slug: str) -> Gpu:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
@@ -40,7 +41,8 @@ def make(
     if len(points) < least:
         text = _("A calibration needs %(least)s runs with their load, these hold %(count)s.")
         raise _refused(text % {"least": least, "count": len(points)})
-    prepared = prepared_key(plan_of(_question(scope), None, facts))
+    # What was measured is held against all that can be said.
+    prepared = prepared_key(replace(plan_of(_question(scope), None, facts), kv_settings_assumed=False))
     errors, held = errors_of(prepared, points), errors_of(prepared, kept_out)
     gains = {metric: found for metric in METRICS if (found := _gain(metric, errors[metric], held[metric])) is not None}
     metrics = [metric for metric, found in gains.items() if found["better"]]

@@ -47,7 +47,7 @@ def draw_of(gpu: Gpu, cap_w: float | None = None) -> Draw:
         return Draw(idle_w=nan, most_w=nan, limit_w=nan, half_width=width)
     idle = POWER.idle_share * gpu.tdp_w
     if cap_w is not None and cap_w <= idle:
-        raise InvalidInputError(f"must be above what this GPU draws idle, {idle:g} W", field="power_cap_w")
+        raise InvalidInputError(f"power_cap_w must be above what this GPU draws idle, {idle:g} W", field="power_cap_w")
     limit = gpu.tdp_w if cap_w is None else min(cap_w, gpu.tdp_w)
     return Draw(idle_w=idle, most_w=POWER.most_share * gpu.tdp_w, limit_w=limit, half_width=width)
 

@@ -342,7 +342,4 @@ def _open(keys: KeyStack, load: Load, rows: Rows, places: Any, kind: str) -> Col
         draw=keys.draw,
     )
     reason = choose(columns["utilization"] >= 1.0, np.int8(Reason.QUEUE_GROWS), np.int8(Reason.NONE))
-    held_back = columns.pop("watts_wanted") > keys.draw.limit_w
-    if np.any(held_back):
-        reason = choose(held_back, np.int8(Reason.POWER_CAP), reason)
-    return blank(columns, places < 1.0, reason, held_back)
+    return blank(columns, places < 1.0, reason)

@@ -27,7 +27,7 @@ from estimator.estimates.throughput.setting import draft_key, prepared_key
 from estimator.figures.reasons import REASONS
 from estimator.question.workload import ResolvedWorkload, Speculative
 from estimator.resolvers.plan import Plan
-from estimator.resolvers.precisions import resolve_precision
+from estimator.resolvers.precisions import kv_settings_assumed, resolve_precision
 
 Codes = tuple[NDArray[np.int64], ...]
 _KEPT = 20_000
@@ -114,16 +114,16 @@ def plan_of(axes: Axes, codes: tuple[Any, ...]) -> Plan:
         draft_model=axes.draft_model,
         mtp_layers_loaded=axes.mtp_layers_loaded,
         power_cap_w=axes.power_cap_w,
+        kv_settings_assumed=kv_settings_assumed(asked, served.memory),
     )
 
 
 def _fold(axes: Axes, place: int) -> Setting | str:
     codes = np.unravel_index(place, axes.shape)
     plan = plan_of(axes, codes)
-    assumed = axes.precisions[codes[3]].kv_cache is None or plan.memory.utilization is None
     try:
         # The same folding as the endpoint's, so that a row equals the answer to its request.
-        speed = prepared_key(plan, kv_settings_assumed=assumed)
+        speed = prepared_key(plan)
         return Setting(speed=speed, memory=memory_plan(plan), draft=draft_key(plan))
     except EngineError as error:
         return str(error)

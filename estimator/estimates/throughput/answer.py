@@ -85,8 +85,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
     if body.workload is None:
         raise ResolutionError([Issue(path=("workload",), code="required", detail=_("This field is required."))])
     plan = resolve_plan(body, asked.facts)
-    stated = body.precision.kv_cache is not None and plan.memory.utilization is not None
-    result = estimate_throughput(plan, kv_settings_assumed=not stated)
+    result = estimate_throughput(plan)
     figures = result.figures
     steps = steps_of(result) if asked.explain else []
     energy = energy_part(plan, result.prepared, figures)

@@ -142,19 +142,17 @@ class Throughput:
         return gemms[-1].format.peak_flops_per_s if gemms else self.prepared.layout.head.format.peak_flops_per_s
 
 
-def estimate_throughput(plan: Plan, *, kv_settings_assumed: bool = False) -> Throughput:
+def estimate_throughput(plan: Plan) -> Throughput:
     """Speed of a plan at its workload.
 
     Args:
         plan: resolved model, GPU, engine, settings and workload; targets, batch sizes and speculation if any.
-        kv_settings_assumed: the request did not state the KV format or the memory fraction: a saturated TTFT is then
-            not said.
 
     Raises:
         EngineError: a format or figure the engine does not know.
     """
     workload = workload_of(plan)
-    setting = setting_of(plan, kv_settings_assumed=kv_settings_assumed)
+    setting = setting_of(plan)
     prepared, sweep = setting.speed, setting.sweep
     sizes = np.array([float(workload.concurrency), *map(float, workload.batch_sizes or ())])
     columns = {name: column.tolist() for name, column in sweep.evaluate(rows_of(workload, sizes)).items()}

@@ -26,7 +26,6 @@ ReasonName = Literal[
     "no_queue",
     "no_second_token",
     "one_step",
-    "power_cap",
 ]
 
 

@@ -17,14 +17,11 @@ from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.plan import Plan, ResolvedModel
 
 
-def prepared_key(
-    plan: Plan, *, kv_settings_assumed: bool = False, constants: KernelConstants | None = None
-) -> PreparedKey:
+def prepared_key(plan: Plan, *, constants: KernelConstants | None = None) -> PreparedKey:
     """The folded key of a plan, with the KV cache that memory fit counts for it.
 
     Args:
         plan: resolved model, GPU, engine and settings; its workload, if any, says how long sequences get.
-        kv_settings_assumed: whether KV format or memory fraction are defaults that the request did not state.
         constants: operator constants; others than the shipped ones while constants are fitted.
 
     Raises:
@@ -41,7 +38,7 @@ def prepared_key(
             parallelism=plan.parallelism,
             memory=memory,
             launch=launch_of(plan, memory),
-            kv_settings_assumed=kv_settings_assumed and not ideal and not observed,
+            kv_settings_assumed=plan.kv_settings_assumed and not ideal and not observed,
             power_cap_w=plan.power_cap_w,
         ),
         constants,
@@ -77,18 +74,16 @@ class Setting:
 _STACKED = Recent(64)
 
 
-def setting_of(plan: Plan, *, kv_settings_assumed: bool = False) -> Setting:
+def setting_of(plan: Plan) -> Setting:
     """The folded setting of a plan, kept with it: questions differ mostly in their load.
 
     Args:
         plan: resolved model, GPU, engine and settings.
-        kv_settings_assumed: whether KV format or memory fraction are defaults that the request did not state.
 
     Raises:
         EngineError: a format or figure the engine does not know.
     """
-    key = ("speed", kv_settings_assumed, memory_plan(plan).longest_tokens)
-    return plan.kept.of(key, lambda: _fold(plan, kv_settings_assumed))
+    return plan.kept.of(("speed", memory_plan(plan).longest_tokens), lambda: _fold(plan))
 
 
 def sweep_of(keys: Sequence[PreparedKey]) -> Sweep:
@@ -98,8 +93,8 @@ def sweep_of(keys: Sequence[PreparedKey]) -> Sweep:
     return kept[1]
 
 
-def _fold(plan: Plan, kv_settings_assumed: bool) -> Setting:
-    speed = prepared_key(plan, kv_settings_assumed=kv_settings_assumed)
+def _fold(plan: Plan) -> Setting:
+    speed = prepared_key(plan)
     return Setting(memory=memory_of(speed), speed=speed, sweep=Sweep([speed]))
 
 

@@ -118,7 +118,7 @@ def rates_within(sweep: Sweep, workload: ResolvedWorkload, slo: Targets) -> Trip
 def rate_with_chance(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, chance: float) -> float | None:
     """The highest stable rate of arrivals that meets every target with this chance; 0 where none does.
 
-    It is no more than the replica serves with this chance. None where a cap on power leaves no times at such rates.
+    It is no more than the replica serves with this chance.
     """
     slo = binding_targets(slo, workload)
     ones = np.ones(1)
@@ -127,7 +127,7 @@ def rate_with_chance(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, cha
         return None
     beyond = sweep.evaluate(rows_of(workload, ones, rate=_BEYOND * stable * ones))
     served = [float(beyond[f"requests_per_s_{RATE_SIDE[side]}"][0]) for side in ("low", "mid", "high")]
-    if not (np.isfinite(served).all() and min(served) > 0.0):
+    if min(served) <= 0.0:
         return None
     fast, most, slow = served
     each = Ends(low=most / fast, mid=1.0, high=most / slow, least=0.0)
@@ -264,9 +264,6 @@ def _highest_open(sweep: Sweep, workload: ResolvedWorkload, slo: Targets, side: 
     beyond = sweep.evaluate(rows_of(workload, ones, rate=_BEYOND * stable * ones))
     stable = float(beyond["requests_per_s_mid"][0])
     at_most = float(beyond[f"requests_per_s_{RATE_SIDE[side]}"][0])
-    # A cap on power leaves no times at such a rate.
-    if not (np.isfinite(stable) and np.isfinite(at_most) and stable > 0.0):
-        return None
     if side == "ceiling":
         return at_most if bool(_within(beyond, slo, side, workload, percentile)[0]) else 0.0
     share = at_most / stable

@@ -122,7 +122,7 @@ def _state(plan: Plan, fit: MemoryFit, figures: SpeedFigures, odds: TargetOdds, 
     """What the chance of meeting every target is called; where no band tells one, whether the figures meet them."""
     if not fit.feasible:
         return State.DOES_NOT_FIT
-    if figures.reason in (Reason.MISSING_FIGURE, Reason.POWER_CAP):
+    if figures.reason is Reason.MISSING_FIGURE:
         return State.SPEED_UNKNOWN
     if figures.reason is Reason.QUEUE_GROWS:
         return State.TOO_SLOW

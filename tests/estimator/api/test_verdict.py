@@ -202,3 +202,14 @@ def test_a_question_without_an_answer_s_tokens_is_judged_in_either_loop(ask, mod
     assert answer["cost"]["cost_per_mtok_output"] == one["cost"]["cost_per_mtok_output"]
     assert answer["verdict"]["state"] == one["verdict"]["state"]
     assert ("1 request per second" if mode == "open_loop" else "1 user") in answer["verdict"]["sentence"]
+
+
+def test_what_throughput_withholds_the_verdict_withholds(ask):
+    plan = ASKED | {"workload": ASKED["workload"] | {"concurrency": 4000}}
+    answer, speed = ask(**plan, changes=False), ask("throughput", **plan)
+    assert speed["expected"]["reason"] == answer["speed"]["reason"] == "kv_settings_assumed"
+    assert answer["speed"] == speed["expected"] | {
+        name: answer["speed"][name] for name in ("goodput_requests_per_s", "max_requests_per_s_within_slo")
+    }
+    assert answer["odds"] == speed["odds"]
+    assert answer["odds"]["all"] is None
