@@ -5,79 +5,31 @@ Anything else makes it another setting, to which it says nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 from catalog import snapshot
-from estimator.constants.engine_settings import Value
-from estimator.engine.options import MemoryOverrides
-from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
-from estimator.question.traffic import Traffic
+from estimator.engine.specs import Gpu
+from estimator.resolvers.plan import Calibration, Plan
 
 _DECIMALS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredPoint:
-    """One run: its load and what was measured, seconds; None for a figure that the run does not have.
-
-    `traffic` is how the requests came and which statistic of the first token the run states.
-    """
-
-    input_tokens: float
-    output_tokens: float
-    concurrency: int
-    tpot_s: float | None
-    ttft_s: float | None
-    traffic: Traffic = field(default_factory=Traffic)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """A calibration as stored; `owner` is None for one that an editor shared.
-
-    `scope` is what `scope_of` says of its plan; `metrics` are the figures that its left-out runs let it correct.
-    """
-
-    id: str
-    name: str
-    owner: int | None
-    scope: Mapping[str, Any]
-    metrics: tuple[str, ...]
-    points: tuple[MeasuredPoint, ...]
-    said: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """The parts of a plan that a calibration is scoped to."""
-
-    model: str | None
-    gpu: Gpu
-    gpu_slug: str | None
-    engine: EngineProfile
-    parallelism: Parallelism
-    precision: Precision
-    memory: MemoryOverrides = field(default_factory=MemoryOverrides)
-    engine_settings: Mapping[str, Value] = field(default_factory=dict)
-    tuned: bool = True
-
-
-def scope_of(setting: Setting) -> dict[str, Any] | None:
-    """The scope of a setting as plain JSON; None where model or GPU are none of the catalog."""
-    if setting.model is None or setting.gpu_slug is None:
+def scope_of(plan: Plan) -> dict[str, Any] | None:
+    """The scope of a plan's setting as plain JSON; None where model or GPU are none of the catalog."""
+    if plan.model.slug is None or plan.gpu.slug is None:
         return None
     return {
-        "model": setting.model,
-        "gpu": setting.gpu_slug,
-        "gpu_figures": _figures(setting.gpu),
-        "engine": setting.engine.slug,
-        "engine_release": setting.engine.release or None,
-        "parallelism": asdict(setting.parallelism),
-        "precision": asdict(setting.precision),
-        "memory": {name: value for name, value in sorted(asdict(setting.memory).items()) if value is not None},
-        "engine_settings": {name: setting.engine_settings[name] for name in sorted(setting.engine_settings)},
-        "launch": "tuned" if setting.tuned else "default",
+        "model": plan.model.slug,
+        "gpu": plan.gpu.slug,
+        "gpu_figures": _figures(plan.gpu.spec),
+        "engine": plan.engine.slug,
+        "engine_release": plan.engine.release or None,
+        "parallelism": asdict(plan.parallelism),
+        "precision": asdict(plan.precision),
+        "memory": {name: value for name, value in sorted(asdict(plan.memory).items()) if value is not None},
+        "engine_settings": {name: plan.engine_settings[name] for name in sorted(plan.engine_settings)},
+        "launch": "tuned" if plan.tuned else "default",
     }
 
 
@@ -121,11 +73,11 @@ def calibrations_of(catalog: snapshot.CatalogFacts, owner: int | None) -> tuple[
     return (*own, *(one for one in found if one.owner is None))
 
 
-def matching(calibrations: Sequence[Calibration], setting: Setting) -> Calibration | None:
-    """The calibration of a setting: a person's own before a shared one."""
+def matching(calibrations: Sequence[Calibration], plan: Plan) -> Calibration | None:
+    """The calibration of a plan's setting: a person's own before a shared one."""
     if not calibrations:
         return None
-    scope = scope_of(setting)
+    scope = scope_of(plan)
     if scope is None:
         return None
     return next((one for one in calibrations if difference(one.scope, scope) is None), None)

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 from catalog.engine_versions import release_row
 from estimator.engine.recent import Recent
 from estimator.question.fields import Kind
-from estimator.resolvers.calibrations import Calibration
+from estimator.resolvers.plan import Calibration
 
 FactRow = Mapping[str, Any]
 ValueT = TypeVar("ValueT")

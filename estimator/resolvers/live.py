@@ -6,8 +6,9 @@ from typing import TypeVar
 from catalog import snapshot
 from catalog.engine_versions import RELEASE, release_row
 from estimator.question.fields import Kind
-from estimator.resolvers.calibrations import Calibration, calibrations_of
+from estimator.resolvers.calibrations import calibrations_of
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
+from estimator.resolvers.plan import Calibration
 
 ValueT = TypeVar("ValueT")
 

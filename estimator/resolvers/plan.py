@@ -12,8 +12,8 @@ from estimator.engine.model.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.recent import Recent
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
+from estimator.question.traffic import Traffic
 from estimator.question.workload import Power, ResolvedWorkload, Speculative, Targets
-from estimator.resolvers.calibrations import Calibration
 
 
 class Provenance(BaseModel):
@@ -73,6 +73,37 @@ class Resolved:
     warnings: tuple[str, ...] = ()
     not_modelled: tuple[str, ...] = ()
     provenance: tuple[Provenance, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredPoint:
+    """One run: its load and what was measured, seconds; None for a figure that the run does not have.
+
+    `traffic` is how the requests came and which statistic of the first token the run states.
+    """
+
+    input_tokens: float
+    output_tokens: float
+    concurrency: int
+    tpot_s: float | None
+    ttft_s: float | None
+    traffic: Traffic = field(default_factory=Traffic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """A calibration as stored; `owner` is None for one that an editor shared.
+
+    `scope` is what `scope_of` says of its plan; `metrics` are the figures that its left-out runs let it correct.
+    """
+
+    id: str
+    name: str
+    owner: int | None
+    scope: Mapping[str, Any]
+    metrics: tuple[str, ...]
+    points: tuple[MeasuredPoint, ...]
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Puts a plan together from what was chosen and the facts; the checks across parts are made here."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -15,8 +15,8 @@ from estimator.engine.recent import Recent
 from estimator.engine.specs import EngineProfile, Parallelism, Precision
 from estimator.question import plan as question
 from estimator.question.plan import PlanRequest
-from estimator.question.workload import ResolvedWorkload, Speculative
-from estimator.resolvers.calibrations import Calibration, Setting, matching
+from estimator.question.workload import Speculative
+from estimator.resolvers.calibrations import matching
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.engine_settings import check_settings, memory_with
 from estimator.resolvers.engines import engine_provenance, resolve_engine
@@ -24,7 +24,7 @@ from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import gpu_provenance, resolve_gpu
 from estimator.resolvers.models import model_provenance, resolve_model
 from estimator.resolvers.parallel import check_parallelism, scale_up_warning
-from estimator.resolvers.plan import Plan, Provenance, ResolvedGpu, ResolvedModel
+from estimator.resolvers.plan import Calibration, Plan, Provenance, ResolvedGpu, ResolvedModel
 from estimator.resolvers.precisions import (
     check_cache_format,
     check_precision,
@@ -77,49 +77,33 @@ def resolve_plan(asked: PlanRequest, facts: Facts) -> Plan:
     found.raise_if_any()
     if setting is None:
         raise AssertionError("a setting without a result has told why")
-    calibration = _calibration_of(setting, workload, facts)
-    if calibration is not None:
-        assumptions.append(calibrated_text(calibration))
     plan = Plan(
         **setting.parts,
         workload=workload,
         slo=asked.slo,
         power=asked.power,
-        calibration=calibration,
         assumptions=tuple(assumptions),
         warnings=(*warnings, *setting.last_warnings),
     )
-    kept = setting.kept
+    kept, calibration = setting.kept, _calibration_of(plan, facts)
     if calibration is not None:
+        plan = replace(plan, calibration=calibration, assumptions=(*assumptions, calibrated_text(calibration)))
         kept = kept.of(("calibrated", calibration.id, calibration.metrics), Recent)
     object.__setattr__(plan, "kept", kept)
     return plan
 
 
-def _calibration_of(setting: _Setting, workload: ResolvedWorkload | None, facts: Facts) -> Calibration | None:
-    """The calibration of a setting; none for what no run of one was made with.
+def _calibration_of(plan: Plan, facts: Facts) -> Calibration | None:
+    """The calibration of a plan's setting; none for what no run of one was made with.
 
     That is speculation (whose own figures stand beside those without), adapters, a cap on power, prompts in a cache.
     """
-    parts = setting.parts
-    if not facts.calibrations or any(parts[name] is not None for name in ("speculative", "lora", "power_cap_w")):
+    apart = (plan.speculative, plan.lora, plan.power_cap_w)
+    if not facts.calibrations or any(one is not None for one in apart):
         return None
-    if workload is not None and workload.prefix_cache_hit_rate:
+    if plan.workload is not None and plan.workload.prefix_cache_hit_rate:
         return None
-    return matching(
-        facts.calibrations,
-        Setting(
-            model=parts["model"].slug,
-            gpu=parts["gpu"].spec,
-            gpu_slug=parts["gpu"].slug,
-            engine=parts["engine"],
-            parallelism=parts["parallelism"],
-            precision=parts["precision"],
-            memory=parts["memory"],
-            engine_settings=parts["engine_settings"],
-            tuned=parts["tuned"],
-        ),
-    )
+    return matching(facts.calibrations, plan)
 
 
 def calibrated_text(calibration: Calibration) -> str:

@@ -1,7 +1,7 @@
 """How far predictions are from measurements: medians, spread, bias and shares within limits, by group."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -12,18 +12,33 @@ WITHIN = (0.10, 0.25, 0.50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accuracy:
-    """Errors of one group as fractions; `bias` is the median signed error, above 0 where predictions are too large.
-
-    `within` holds the shares of rows within 10, 25 and 50 %.
-    """
+class Errors:
+    """Errors of one group as fractions; `bias` is the median signed error, above 0 where predictions are too large."""
 
     group: str
     rows: int
     median: float
-    mean: float
     p90: float
     bias: float
+
+
+def errors_of(group: str, signed: Sequence[float]) -> Errors:
+    """The errors of a group's rows, of which there is at least one."""
+    size = np.abs(signed)
+    return Errors(
+        group=group,
+        rows=len(signed),
+        median=float(np.median(size)),
+        p90=float(np.quantile(size, 0.9)),
+        bias=float(np.median(signed)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy(Errors):
+    """Errors of predictions beside those of the roofline; `within` holds the shares of rows within 10, 25 and 50 %."""
+
+    mean: float
     within: tuple[float, float, float]
     roofline_median: float
 
@@ -36,17 +51,12 @@ def accuracy(group: str, predictions: Sequence[Prediction]) -> Accuracy:
     """
     if not predictions:
         raise ValueError(f"no rows in {group}")
-    signed = np.array([p.error for p in predictions])
-    size = np.abs(signed)
+    size = np.abs([p.error for p in predictions])
     roofline = np.abs(np.array([p.roofline_error for p in predictions]))
     ten, quarter, half = (float(np.mean(size <= limit)) for limit in WITHIN)
     return Accuracy(
-        group=group,
-        rows=len(predictions),
-        median=float(np.median(size)),
+        **asdict(errors_of(group, [p.error for p in predictions])),
         mean=float(np.mean(size)),
-        p90=float(np.quantile(size, 0.9)),
-        bias=float(np.median(signed)),
         within=(ten, quarter, half),
         roofline_median=float(np.median(roofline)),
     )

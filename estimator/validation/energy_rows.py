@@ -6,7 +6,7 @@ are fitted anew without each model and without each GPU.
 """
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from estimator.estimates.throughput.rows import rows_of
 from estimator.estimates.throughput.setting import prepared_key
 from estimator.question.workload import ResolvedWorkload
 from estimator.validation import shipped
+from estimator.validation.accuracy import Errors, errors_of
 from estimator.validation.rows import DATA_DIR
 
 Floats = npt.NDArray[np.float64]
@@ -109,18 +110,7 @@ def _in_use(key: PreparedKey, rate: float, decoding: float, prompt: float, outpu
     return min(steps * float(step.memory_s), 1.0), min(steps * float(step.compute_s) + prompts, 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PowerSummary:
-    """Errors of one group of rows as fractions; `bias` above 0 where too much is said."""
-
-    group: str
-    rows: int
-    median: float
-    p90: float
-    bias: float
-
-
-def summarise_power(rows: Sequence[PowerRow]) -> tuple[PowerSummary, ...]:
+def summarise_power(rows: Sequence[PowerRow]) -> tuple[Errors, ...]:
     """Errors of watts and joules: by the shipped constants, and by those fitted without the row's model and GPU."""
     if not rows:
         return ()
@@ -137,8 +127,8 @@ def summarise_power(rows: Sequence[PowerRow]) -> tuple[PowerSummary, ...]:
         at_measured = said_watts(rows, constants, measured=True) / watts - 1.0
         at_said = said_watts(rows, constants, measured=False) / watts * ratio - 1.0
         found += [
-            _summary(f"J/token at the measured speed, {name}", at_measured),
-            _summary(f"J/token at the said speed, {name}", at_said),
+            errors_of(f"J/token at the measured speed, {name}", at_measured),
+            errors_of(f"J/token at the said speed, {name}", at_said),
         ]
     return tuple(found)
 
@@ -176,15 +166,3 @@ def fit_power(rows: Sequence[PowerRow]) -> Floats:
     fit = robust_fit(residuals, sigmas=np.full(2, _SIGMA), weights=weights, scale=_SCALE, rounds=30)
     moved: Floats = start * np.exp(fit.shifts)
     return moved
-
-
-def _summary(group: str, errors: Iterable[float]) -> PowerSummary:
-    signed = np.array(list(errors))
-    size = np.abs(signed)
-    return PowerSummary(
-        group=group,
-        rows=len(signed),
-        median=float(np.median(size)),
-        p90=float(np.quantile(size, 0.9)),
-        bias=float(np.median(signed)),
-    )

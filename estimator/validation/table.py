@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 
 from estimator.engine.forward_pass.kernels import kernel_family
 from estimator.validation import shipped
-from estimator.validation.accuracy import Accuracy, by_group, metric_label
+from estimator.validation.accuracy import Accuracy, Errors, by_group, metric_label
 from estimator.validation.choice import choice_table
 from estimator.validation.components import Component, components
 from estimator.validation.coverage import Coverage, coverage
-from estimator.validation.energy_rows import PowerSummary, read_power_rows, summarise_power
+from estimator.validation.energy_rows import read_power_rows, summarise_power
 from estimator.validation.fitted import REFERENCE_FITTED, Fitted, fitted_constants
 from estimator.validation.leave_out import LeftOut, stand_in
 from estimator.validation.memory_rows import FailedStart, MemorySummary, failed_starts, score_memory, summarise
@@ -55,7 +55,7 @@ class AccuracyTable:
     sections: tuple[Section, ...]
     components: tuple[Component, ...]
     open_runs: tuple[OpenSummary, ...]
-    power: tuple[PowerSummary, ...]
+    power: tuple[Errors, ...]
     sources: tuple[Source, ...]
 
 

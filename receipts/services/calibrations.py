@@ -16,13 +16,13 @@ from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.throughput.calibrated import errors_of
 from estimator.estimates.throughput.setting import prepared_key
 from estimator.question.traffic import Traffic
-from estimator.resolvers.calibrations import Calibration as Stored
-from estimator.resolvers.calibrations import MeasuredPoint, difference
+from estimator.resolvers.calibrations import difference, scope_of
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
+from estimator.resolvers.plan import Calibration as Stored
+from estimator.resolvers.plan import MeasuredPoint
 from receipts.comparing.setting import plan_of
 from receipts.models import Calibration, Measurement
-from receipts.services.measuring import scope_of_plan
 
 
 def make(
@@ -115,7 +115,7 @@ def said_of(gains: dict[str, Any], runs: int) -> str:
 def validity(row: Calibration, facts: Facts) -> str | None:
     """What of its setting the catalog holds otherwise now, so that it serves no question; None where it does serve."""
     try:
-        now = scope_of_plan(plan_of(_question(row.scope), None, facts))
+        now = scope_of(plan_of(_question(row.scope), None, facts))
     except ResolutionError:
         return _("The catalog does not hold its setting any more.")
     changed = difference(row.scope, now or {})

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from estimator.engine.errors import EngineError
-from estimator.resolvers.calibrations import Setting, scope_of
+from estimator.resolvers.calibrations import scope_of
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
@@ -50,7 +50,7 @@ def measure(asked: ReceiptRequest, facts: Facts) -> Measured:
     runs, beyond = _said(asked, receipt, body, facts)
     if beyond:
         raise refusal(beyond)
-    return Measured(receipt=receipt, body=body, plan=plan, scope=scope_of_plan(plan), runs=runs)
+    return Measured(receipt=receipt, body=body, plan=plan, scope=scope_of(plan), runs=runs)
 
 
 def _said(
@@ -93,23 +93,6 @@ def point_of(run: Run, said: dict[str, Any]) -> dict[str, Any] | None:
         "ttft_s": None if first is None else first.value,
         "traffic": workload.get("traffic", {}),
     }
-
-
-def scope_of_plan(plan: Plan) -> dict[str, Any] | None:
-    """The setting of a plan as a calibration is scoped to."""
-    return scope_of(
-        Setting(
-            model=plan.model.slug,
-            gpu=plan.gpu.spec,
-            gpu_slug=plan.gpu.slug,
-            engine=plan.engine,
-            parallelism=plan.parallelism,
-            precision=plan.precision,
-            memory=plan.memory,
-            engine_settings=plan.engine_settings,
-            tuned=plan.tuned,
-        )
-    )
 
 
 def refusal(faults: list[Fault]) -> ResolutionError:

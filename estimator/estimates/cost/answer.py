@@ -9,12 +9,13 @@ from typing import Annotated, Any
 from django.utils.translation import gettext as _
 from pydantic import BeforeValidator, Field
 
+from estimator.engine.cost.api import ApiCost
 from estimator.engine.cost.api import CostLine as BilledLine
 from estimator.engine.cost.ownership import OwnedMonth
 from estimator.engine.cost.price_rules import LOW
 from estimator.engine.cost.self_hosted import Billing
 from estimator.engine.explain import Step
-from estimator.estimates.answers import BASIS_HELP, Amount, Basis, ResponsePart, part_of, shown
+from estimator.estimates.answers import BASIS_HELP, Amount, Basis, part_of, shown
 from estimator.estimates.cost.api_bill import Bill, bill_usage
 from estimator.estimates.cost.ownership_part import ownership_steps
 from estimator.estimates.cost.power_use import power_use
@@ -77,25 +78,25 @@ CostLine: Any = part_of(
 )
 
 
-class ApiBill(ResponsePart):
-    """What the API bills."""
-
-    price: str | None = Field(description="Slug of the prices; null for stated ones.")
-    currency: str = Field(description="ISO 4217 code of every amount here.")
-    channel: str = Field(description="Channel asked for.")
-    on: str = Field(description="Day or moment whose prices apply, ISO 8601.")
-    tier: str = Field(description="The one tier of the request, chosen by its total prompt.")
-    prompt_tokens_per_request: float | int = Field(description="Total prompt that chose the tier, tokens.")
-    requests: int = Field(description="Requests billed, count.")
-    lines: list[CostLine] = Field(description="One line per meter; they add up to the total.")
-    total: Amount | None = Field(description="Sum of the lines; null when one is unpriced.")
-    priced_total: Amount = Field(description="Sum of the lines that have a price.")
-    cost_per_mtok_blended: Amount | None = Field(
-        description="Total over all tokens of prompts and answers, per million, as self_hosted says it; null without a "
-        "total or without tokens."
-    )
-    reason: str | None = Field(description="Why there is no total.")
-    lines_csv: str = Field(description="The lines as CSV with a header, one line per meter, to save as a file.")
+ApiBill: Any = part_of(
+    ApiCost,
+    "ApiBill",
+    "What the API bills.",
+    price=shown("Slug of the prices; null for stated ones.", kind=str | None),
+    currency="ISO 4217 code of every amount here.",
+    channel="Channel asked for.",
+    on=shown("Day or moment whose prices apply, ISO 8601.", kind=str),
+    tier=shown("The one tier of the request, chosen by its total prompt.", kind=str),
+    prompt_tokens_per_request=shown("Total prompt that chose the tier, tokens.", kind=Quantity),
+    requests=shown("Requests billed, count.", kind=int),
+    lines=shown("One line per meter; they add up to the total.", kind=list[CostLine]),
+    total="Sum of the lines; null when one is unpriced.",
+    priced_total="Sum of the lines that have a price.",
+    cost_per_mtok_blended="Total over all tokens of prompts and answers, per million, as self_hosted says it; null "
+    "without a total or without tokens.",
+    reason="Why there is no total.",
+    lines_csv=shown("The lines as CSV with a header, one line per meter, to save as a file.", kind=str),
+)
 
 
 ElectricityCost: Any = part_of(
@@ -266,7 +267,7 @@ def api_bill(bill: Bill, part: ApiCostPart, moment: str) -> ApiBill:
             "channel": cost.channel,
             "on": moment,
             "tier": cost.tier.label,
-            "prompt_tokens_per_request": json_quantity(cost.prompt_tokens_per_request),
+            "prompt_tokens_per_request": cost.prompt_tokens_per_request,
             "requests": part.requests,
             "lines": cost.lines,
             "total": cost.total,

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from django.utils.translation import gettext as _
-from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field
 
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.explain import Step
@@ -16,18 +15,18 @@ from estimator.engine.sizing import Objective
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import common_parts
 from estimator.estimates.endpoint import Asked, Endpoint
+from estimator.estimates.sizing.budget import Budget
 from estimator.estimates.sizing.compute import Option, ranked, size
 from estimator.estimates.sizing.echo import SizingInputs
-from estimator.estimates.sizing.nearest import Budget, Neighbourhood, binds, nearest_candidate
+from estimator.estimates.sizing.nearest import Neighbourhood, binds, nearest_candidate, over_budget
 from estimator.estimates.sizing.next_measurement import sizing_measurement
 from estimator.estimates.sizing.parts import SizingAnswer, nearest_part, option_part, rejected_part
-from estimator.estimates.sizing.question import Demand
+from estimator.estimates.sizing.question import CandidatesPart, Demand
 from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.setting import workload_of
 from estimator.estimates.throughput.targets import binding_targets, no_gap_text, no_percentile_text
 from estimator.estimates.unused import Unused, unused_in_plan, unused_warnings
-from estimator.question.fields import SMALLEST, Count, Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
-from estimator.question.formats import CacheFormatName, WeightFormatName
+from estimator.question.fields import Currency, EngineSlug, GpuSlug, Money, OnePerRow, RequestBody
 from estimator.question.model import ModelRef
 from estimator.question.ownership import OwnedGpus
 from estimator.question.plan import DEFAULT_ENGINE, Degree, EngineSettings, Launch, Memory, PlanRequest, Precision
@@ -42,37 +41,6 @@ from estimator.resolvers.plan import Resolved
 MAX_CANDIDATES = 200
 
 
-WEIGHT_FORMATS = get_args(WeightFormatName)
-
-
-def _weight_format(value: str) -> str:
-    if value not in WEIGHT_FORMATS:
-        expected = ", ".join(f"'{name}'" for name in WEIGHT_FORMATS)
-        raise PydanticCustomError("literal_error", "one of {expected}", {"expected": expected})
-    return value
-
-
-# Checked by hand: a second field of the same choices would make the schema name them twice.
-WeightFormat = Annotated[str, Field(max_length=20, examples=["fp8"]), AfterValidator(_weight_format)]
-
-
-class CandidatesPart(RequestBody):
-    """What to choose from; every combination is sized."""
-
-    gpus: Annotated[list[GpuSlug], Field(min_length=1, max_length=50)] = Field(description="GPUs of the catalog.")
-    precisions: Annotated[list[WeightFormat], Field(min_length=1, max_length=10)] | None = Field(
-        default=None,
-        description=(
-            f"Formats of the weights: {', '.join(WEIGHT_FORMATS)}; when left out that of the model's own files, else "
-            "bf16."
-        ),
-    )
-    tp: Annotated[list[Degree], Field(min_length=1, max_length=10)] = Field(
-        default=[1, 2, 4, 8], description="Tensor parallel degrees; those that do not divide the heads are left out."
-    )
-    kv_cache: CacheFormatName = Field(default="bf16", description="Format of the KV cache.")
-
-
 class GpuPricePart(RequestBody):
     """Price of a GPU: of its hour, or of owning it."""
 
@@ -81,17 +49,6 @@ class GpuPricePart(RequestBody):
     )
     owned: OwnedGpus | None = Field(default=None, description="What owned GPUs cost, instead of a price of their hour.")
     currency: Currency
-
-
-class BudgetPart(RequestBody):
-    """Limits of the whole fleet."""
-
-    gpus: Count | None = Field(default=None, description="Most GPUs, count.")
-    watts: Annotated[float, Field(ge=SMALLEST, le=1e12)] | None = Field(
-        default=None, description="Most power of all GPUs, W; the high end of their power has to stay within."
-    )
-    cost_per_month: Money | None = Field(default=None, description="Most money for 730 h, exact decimal.")
-    currency: Currency | None = Field(default=None, description="Currency of the limit.")
 
 
 class SizingRequest(RequestBody):
@@ -123,7 +80,7 @@ class SizingRequest(RequestBody):
         default="min_gpus", description="What the first option has: fewest GPUs, lowest bill, or most per GPU."
     )
     gpus_per_node: Annotated[Degree, Field(description="GPUs of one machine, count.")] = 8
-    budget: BudgetPart | None = Field(default=None, description="Limits; none when left out.")
+    budget: Budget | None = Field(default=None, description="Limits; none when left out.")
     prices: Annotated[dict[GpuSlug, GpuPricePart], Field(max_length=50), BeforeValidator(OnePerRow("gpu"))] = Field(
         default={}, description="Prices by GPU; without one, the middle of the sellers' newest on-demand offers in USD."
     )
@@ -148,7 +105,7 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
     nearest = None
     if not feasible:
         around = _around(body, base)
-        nearest = budget.nearest(order) if order else nearest_candidate(sized, around, demand, slo, asked.facts)
+        nearest = over_budget(budget, order) if order else nearest_candidate(sized, around, demand, slo, asked.facts)
     steps = _steps(order[0], demand) if order and asked.explain else []
     binding = None if feasible else binds(order, sized)
     resolved = _about(body, candidates, slo, prices)
@@ -189,14 +146,13 @@ def _demand(body: SizingRequest) -> Demand:
     return part
 
 
-def _budget(part: BudgetPart | None) -> Budget:
-    if part is None:
+def _budget(asked: Budget | None) -> Budget:
+    if asked is None:
         return Budget()
-    if (part.cost_per_month is None) != (part.currency is None):
+    if (asked.cost_per_month is None) != (asked.currency is None):
         detail = _("A limit of money needs its currency.")
         raise ResolutionError([Issue(path=("budget", "currency"), code="required", detail=detail)])
-    limit = None if part.cost_per_month is None else Decimal(part.cost_per_month)
-    return Budget(gpus=part.gpus, watts=part.watts, cost_per_month=limit, currency=part.currency)
+    return asked
 
 
 def _base(body: SizingRequest) -> PlanRequest:

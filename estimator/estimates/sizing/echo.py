@@ -5,9 +5,10 @@ from typing import Any
 from pydantic import Field
 
 from estimator.engine.specs import WorkloadMode
-from estimator.estimates.answers import Amount, ResponsePart, part_of, shown
+from estimator.estimates.answers import ResponsePart, part_of, shown
 from estimator.estimates.echo import EngineEcho, ModelEcho, SettingEcho, setting_echo, targets_echo
-from estimator.estimates.sizing.question import Demand
+from estimator.estimates.sizing.budget import Budget
+from estimator.estimates.sizing.question import CandidatesPart, Demand
 from estimator.question.fields import MeanTokens
 from estimator.question.plan import Launch, Memory
 from estimator.question.traffic import Traffic
@@ -26,33 +27,6 @@ SizingLengthsEcho: Any = part_of(
 )
 
 
-class CandidatesEcho(ResponsePart):
-    """What was chosen from."""
-
-    gpus: list[str] = Field(description="Slugs of the GPUs.")
-    precisions: list[str] = Field(
-        description="Formats of the weights; what was left out is the format of the model's own files."
-    )
-    tp: list[int] = Field(description="Tensor parallel degrees.")
-    kv_cache: str = Field(description="Format of the KV cache.")
-
-    @classmethod
-    def of(cls, candidates: Any, plan: Plan | None) -> "CandidatesEcho":
-        """The candidates; formats left out are that of the plan, none where nothing could be planned."""
-        own = [] if plan is None else [plan.precision.weights]
-        formats = own if candidates.precisions is None else candidates.precisions
-        return cls(gpus=candidates.gpus, precisions=formats, tp=candidates.tp, kv_cache=candidates.kv_cache)
-
-
-class SizingBudgetEcho(ResponsePart):
-    """Limits of the whole fleet."""
-
-    gpus: int | None = Field(description="Most GPUs, count; null: no limit.")
-    watts: float | None = Field(description="Most power of all GPUs, W; null: no limit.")
-    cost_per_month: Amount | None = Field(description="Most money for 730 h, exact decimal; null: no limit.")
-    currency: str | None = Field(description="ISO 4217 code of the limit; null without one.")
-
-
 class SizingInputs(ResponsePart):
     """What the sizing was made for, resolved."""
 
@@ -65,13 +39,13 @@ class SizingInputs(ResponsePart):
     launch: Launch = Field(description="tuned: kernels were picked by flags; default: a plain start.")
     workload: SizingLengthsEcho | None = Field(description="Lengths; null where no candidate could be planned.")
     demand: Demand
-    candidates: CandidatesEcho
+    candidates: CandidatesPart
     power_cap_w: float | None = Field(description="Most power of each GPU, W; null for its design power.")
     slo: Targets | None = Field(description="Targets; null where none were given.")
     confidence: float | None = Field(description="Chance of meeting all targets asked for; null: band_side holds.")
     objective: str = Field(description="What the options are ranked by.")
     gpus_per_node: int = Field(description="GPUs of one machine, count.")
-    budget: SizingBudgetEcho | None = Field(description="Limits; null where none were given.")
+    budget: Budget | None = Field(description="Limits; null where none were given.")
 
     @classmethod
     def of(cls, body: Any, plan: Plan | None) -> "SizingInputs":
@@ -91,16 +65,22 @@ class SizingInputs(ResponsePart):
             launch=own["launch"],
             workload=None if plan is None or plan.workload is None else SizingLengthsEcho.model_validate(plan.workload),
             demand=body.demand,
-            candidates=CandidatesEcho.of(body.candidates, plan),
+            candidates=_chosen_from(body.candidates, plan),
             power_cap_w=body.power_cap_w,
             slo=targets_echo(body.slo, _mode(body)),
             confidence=body.confidence,
             objective=body.objective,
             gpus_per_node=body.gpus_per_node,
-            budget=None if body.budget is None else SizingBudgetEcho.model_validate(body.budget),
+            budget=body.budget,
         )
 
 
 def _mode(body: Any) -> WorkloadMode:
     """Arrivals at a rate are an open loop, people and requests in flight a closed one."""
     return WorkloadMode.CLOSED_LOOP if body.demand.requests_per_s_peak is None else WorkloadMode.OPEN_LOOP
+
+
+def _chosen_from(asked: CandidatesPart, plan: Plan | None) -> CandidatesPart:
+    """The candidates; formats left out are that of the plan, none where nothing could be planned."""
+    own = [] if plan is None else [plan.precision.weights]
+    return asked.model_copy(update={"precisions": own if asked.precisions is None else asked.precisions})

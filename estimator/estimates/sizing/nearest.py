@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import islice
 
 from estimator.engine.codes import Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.options import TARGETS
+from estimator.estimates.sizing.budget import Budget
 from estimator.estimates.sizing.compute import CROSSES_NODE, Option, size
 from estimator.estimates.sizing.question import Demand
 from estimator.estimates.throughput.capacity import admitted
@@ -28,51 +28,6 @@ _SLOWEST = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """The most GPUs, the most power of all of them in W, and the most money a month in one currency."""
-
-    gpus: int | None = None
-    watts: float | None = None
-    cost_per_month: Decimal | None = None
-    currency: str | None = None
-
-    def allows(self, option: Option) -> bool:
-        """Whether an option stays within; an unknown price or power, or another currency, does not.
-
-        Power is held against its high end.
-        """
-        if option.served is None or (self.gpus is not None and option.served.fleet.gpus > self.gpus):
-            return False
-        if self.watts is not None and (option.served.watts is None or option.served.watts.high > self.watts):
-            return False
-        if self.cost_per_month is None:
-            return True
-        price, bill = option.candidate.price, option.served.cost_per_month
-        return (
-            price is not None and bill is not None and price.currency == self.currency and bill <= self.cost_per_month
-        )
-
-    def nearest(self, options: list[Option]) -> "Nearest":
-        """The option that passes the limits by the least factor; one without a known price comes last."""
-
-        def excess(option: Option) -> tuple[bool, float]:
-            served = option.served
-            assert served is not None  # noqa: S101  only options that serve are held against a budget
-            factors = [served.fleet.gpus / self.gpus] if self.gpus is not None else []
-            if self.watts is not None and served.watts is not None:
-                factors.append(served.watts.high / self.watts)
-            if self.cost_per_month is not None and served.cost_per_month is not None:
-                # Nothing is a limit too: then the bill itself is the excess.
-                factors.append(float(served.cost_per_month / (self.cost_per_month or 1)))
-            unknown = self.cost_per_month is not None and served.cost_per_month is None
-            unknown |= self.watts is not None and served.watts is None
-            return unknown, max(factors, default=0.0)
-
-        best = min(options, key=excess)
-        return Nearest(candidate=best.candidate, what="budget", missed_s={}, option=best)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Nearest:
     """A candidate that would be feasible, and what has to give.
 
@@ -84,6 +39,12 @@ class Nearest:
     what: str
     missed_s: dict[str, float]
     option: Option | None = None
+
+
+def over_budget(budget: Budget, options: list[Option]) -> Nearest:
+    """The option that passes the limits by the least factor; one without a known price or power comes last."""
+    best = min(options, key=budget.excess)
+    return Nearest(candidate=best.candidate, what="budget", missed_s={}, option=best)
 
 
 def nearest_candidate(

@@ -5,9 +5,10 @@ from typing import Any
 from pydantic import Field
 
 from estimator.estimates.answers import BASIS_HELP, Amount, Answer, Band, Basis, ResponsePart
+from estimator.estimates.sizing.budget import Budget
 from estimator.estimates.sizing.compute import Option
 from estimator.estimates.sizing.echo import SizingInputs
-from estimator.estimates.sizing.nearest import Budget, Nearest
+from estimator.estimates.sizing.nearest import Nearest
 from estimator.estimates.sizing.next_measurement import SizingMeasurement
 from estimator.resolvers.candidates import Candidate
 

@@ -1,13 +1,29 @@
-"""What a sizing asks for beside a plan: the demand that its replicas have to serve."""
+"""What a sizing asks for beside a plan: the demand that its replicas have to serve, and what to choose from."""
 
-from typing import Annotated
+from typing import Annotated, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.sizing import Capacity
 from estimator.estimates.throughput.capacity import Load
-from estimator.question.fields import SMALLEST, RequestBody
+from estimator.question.fields import SMALLEST, GpuSlug, RequestBody
+from estimator.question.formats import CacheFormatName, WeightFormatName
+from estimator.question.plan import Degree
+
+WEIGHT_FORMATS = get_args(WeightFormatName)
+
+
+def _weight_format(value: str) -> str:
+    if value not in WEIGHT_FORMATS:
+        expected = ", ".join(f"'{name}'" for name in WEIGHT_FORMATS)
+        raise PydanticCustomError("literal_error", "one of {expected}", {"expected": expected})
+    return value
+
+
+# Checked by hand: a second field of the same choices would make the schema name them twice.
+WeightFormat = Annotated[str, Field(max_length=20, examples=["fp8"]), AfterValidator(_weight_format)]
 
 
 class Demand(RequestBody):
@@ -62,3 +78,20 @@ class Demand(RequestBody):
         if self.users is not None:
             return capacity.users or float(capacity.concurrency)
         return capacity.requests_per_s
+
+
+class CandidatesPart(RequestBody):
+    """What to choose from; every combination is sized."""
+
+    gpus: Annotated[list[GpuSlug], Field(min_length=1, max_length=50)] = Field(description="GPUs of the catalog.")
+    precisions: Annotated[list[WeightFormat], Field(min_length=1, max_length=10)] | None = Field(
+        default=None,
+        description=(
+            f"Formats of the weights: {', '.join(WEIGHT_FORMATS)}; when left out that of the model's own files, else "
+            "bf16."
+        ),
+    )
+    tp: Annotated[list[Degree], Field(min_length=1, max_length=10)] = Field(
+        default=[1, 2, 4, 8], description="Tensor parallel degrees; those that do not divide the heads are left out."
+    )
+    kv_cache: CacheFormatName = Field(default="bf16", description="Format of the KV cache.")

@@ -11,7 +11,7 @@ from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.prepared import PreparedKey
 from estimator.engine.speed.sweep import Rows, Sweep
 from estimator.estimates.throughput.rows import traffic_columns
-from estimator.resolvers.calibrations import Calibration, MeasuredPoint
+from estimator.resolvers.plan import Calibration, MeasuredPoint
 
 SATURATED = "saturated"
 

@@ -1,6 +1,6 @@
 """The answer of `estimates/throughput/`, part by part."""
 
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field, create_model
 
@@ -141,32 +141,36 @@ class BreakdownPart(ResponsePart):
     prefill_interference: float = Field(description="Decode: waiting for the prompts of others, seconds.")
 
 
-class MeetsSloPart(ResponsePart):
+Said = TypeVar("Said", bool, float)
+
+
+class OfTargets(ResponsePart, Generic[Said]):
+    """One thing said of each target and of all of them."""
+
+    ttft_s: Said | None = Field(description="Of the time to the first token; null when not asked or not known.")
+    tpot_s: Said | None = Field(
+        description="Of the time per token; null when not asked, not known, or where answers of one token have none."
+    )
+    e2e_s: Said | None = Field(description="Of the whole answer; null when not asked or not known.")
+    all: Said | None = Field(
+        description="Of every target at once that was asked for and can bind; null when one is not known or none can."
+    )
+
+
+class MeetsSloPart(OfTargets[bool]):
     """Targets held against the chosen side of the band."""
 
-    ttft_s: bool | None = Field(description="Time to the first token; null when not asked or not known.")
-    tpot_s: bool | None = Field(
-        description="Time per token; null when not asked, not known, or where answers of one token have none."
-    )
-    e2e_s: bool | None = Field(description="Whole answer; null when not asked or not known.")
-    all: bool | None = Field(
-        description="Every target asked for that can bind; null when one is not known or none can."
-    )
     percentile: int = Field(description="Share of requests that must meet the targets, percent.")
     band_side: str = Field(description="mid, or conservative: the slow end of the band.")
 
 
-class OddsPart(ResponsePart):
+class OddsPart(OfTargets[float]):
     """Chance, 0 to 1, that this load is within its targets, from the error bands: 0.9 at a slow end, even in a middle.
 
     Errors of TTFT and TPOT go together a little, as those of measured rows do. Under arrivals the times are those at
     the percentile, and a queue has to stay finite.
     """
 
-    ttft_s: float | None = Field(description="That of the first token; null when not asked or not known.")
-    tpot_s: float | None = Field(description="That of the time per token; null when not asked, not known, or no bound.")
-    e2e_s: float | None = Field(description="That of the whole answer; null when not asked or not known.")
-    all: float | None = Field(description="That of every target at once; null where it is not known.")
     reason: str | None = Field(description="Why `all` is null; null where it is said.")
 
 
