@@ -9,7 +9,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_args
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.core.signals import got_request_exception
@@ -22,8 +22,9 @@ from rest_framework.views import set_rollback
 
 from catalog.api import problems
 from catalog.api.json_format import write_json
-from catalog.api.problems import FieldError, Problem
+from catalog.api.problems import Problem
 from estimator.engine import errors as engine_errors
+from estimator.engine.faults import MAX_FAULTS, Fault, FaultCode
 from reports.errors import StoreAwayError
 
 logger = logging.getLogger("aforo.api")
@@ -46,7 +47,8 @@ _FRAMEWORK_PROBLEMS: dict[type[exceptions.APIException], tuple[str, Any]] = {
 }
 
 # Codes of Django REST framework's validation errors in the words of the API's contract; others are "invalid".
-_FIELD_CODES = {
+_FIELD_CODES: dict[str, FaultCode] = {
+    **{code: code for code in get_args(FaultCode)},
     "required": "required",
     "null": "required",
     "blank": "required",
@@ -62,7 +64,7 @@ _FIELD_CODES = {
     "max_digits": "out_of_range",
     "max_decimal_places": "out_of_range",
     "max_string_length": "out_of_range",
-} | {code: code for code in problems.FIELD_ERROR_CODES}
+}
 
 
 def exception_handler(exception: Exception, context: Mapping[str, Any]) -> HttpResponse:
@@ -123,29 +125,29 @@ def database_away() -> problems.Unavailable:
 
 
 def _of_engine(error: engine_errors.EngineError) -> Problem:
-    at = None if error.field is None else problems.pointer(*error.field.split("."))
+    place = () if error.field is None else tuple(error.field.split("."))
     match error:
         case engine_errors.UnknownArchitectureError():
-            fault = FieldError(code="not_supported", detail=str(error), pointer=at, near=error.near or None)
+            fault = Fault(code="not_supported", detail=str(error), path=place, near=error.near)
             return problems.UnknownArchitecture(str(error), errors=[fault], members={"model_type": error.model_type})
         case engine_errors.MissingFigureError():
-            return problems.MissingFigure(str(error), errors=_at(at, "required", error))
+            return problems.MissingFigure(str(error), errors=_at(place, "required", error))
         case engine_errors.UnpricedMeterError():
             return problems.UnpricedMeter(str(error), members={"meter": error.meter})
         case engine_errors.InvalidInputError():
-            return problems.InvalidRequest(errors=_at(at or problems.pointer(), "invalid", error))
+            return problems.InvalidRequest(errors=[Fault(code="invalid", detail=str(error), path=place)])
         case _:
-            return problems.Unprocessable(str(error), errors=_at(at, "invalid", error))
+            return problems.Unprocessable(str(error), errors=_at(place, "invalid", error))
 
 
-def _at(pointer: str | None, code: str, error: Exception) -> list[FieldError]:
-    return [] if pointer is None else [FieldError(code=code, detail=str(error), pointer=pointer)]
+def _at(place: tuple[str, ...], code: FaultCode, error: Exception) -> list[Fault]:
+    return [Fault(code=code, detail=str(error), path=place)] if place else []
 
 
 def _body_of(exception: exceptions.APIException, request: HttpRequest) -> dict[str, Any]:
     if isinstance(exception, Problem):
         body = _body(request, exception.problem_type, exception.status_code, exception.title, exception.detail)
-        faults = [error.as_dict() for error in exception.errors[: problems.MAX_FIELD_ERRORS]]
+        faults = [problems.as_json(fault) for fault in exception.errors[:MAX_FAULTS]]
         return body | exception.members | ({"errors": faults} if faults else {})
     status = exception.status_code
     problem_type, title = next(
@@ -153,9 +155,9 @@ def _body_of(exception: exceptions.APIException, request: HttpRequest) -> dict[s
         (f"http-{status}", None),
     )
     if isinstance(exception, exceptions.ValidationError):
-        faults = [fault.as_dict() for fault in _faults(exception.get_full_details(), ())]
+        faults = [problems.as_json(fault) for fault in _faults(exception.get_full_details(), ())]
         detail = problems.InvalidRequest.default_detail
-        return _body(request, problem_type, status, title, detail) | {"errors": faults[: problems.MAX_FIELD_ERRORS]}
+        return _body(request, problem_type, status, title, detail) | {"errors": faults[:MAX_FAULTS]}
     return _body(request, problem_type, status, title, exception.detail)
 
 
@@ -184,11 +186,11 @@ def _headers_of(exception: exceptions.APIException) -> dict[str, str]:
     return headers
 
 
-def _faults(details: Any, path: tuple[str | int, ...]) -> Iterator[FieldError]:
+def _faults(details: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
     """The nested details of a serializer's ValidationError as a flat row of faults with pointers."""
     if isinstance(details, Mapping) and set(details) == {"message", "code"}:
         code = _FIELD_CODES.get(str(details["code"]), "invalid")
-        yield FieldError(code=code, detail=details["message"], pointer=problems.pointer(*path))
+        yield Fault(code=code, detail=details["message"], path=path)
     elif isinstance(details, Mapping):
         for name, child in details.items():
             yield from _faults(child, path if name == "non_field_errors" else (*path, name))

@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 
 from catalog.api.problems import (
     BodyTooLarge,
-    FieldError,
     InvalidRequest,
     LengthRequired,
     NotFound,
@@ -24,6 +23,7 @@ from catalog.api.problems import (
 from config.api_errors import problem_response
 from config.health.views import healthz, readyz, statusz
 from config.settings.csp import ADMIN_CONTENT_SECURITY_POLICY
+from estimator.engine.faults import ParameterFault
 from reports.doing import current_request_id
 
 access_log = logging.getLogger("aforo.access")
@@ -94,10 +94,10 @@ def _body_problem(request: HttpRequest) -> Problem | None:
     return BodyTooLarge(_limit_text()) if _content_length(request) > settings.AFORO_MAX_BODY_BYTES else None
 
 
-def _nul_parameters(request: HttpRequest) -> list[FieldError]:
+def _nul_parameters(request: HttpRequest) -> list[ParameterFault]:
     detail = _("No parameter holds a NUL character.")
     return [
-        FieldError(code="invalid", detail=detail, parameter=name.replace("\0", ""))
+        ParameterFault(code="invalid", detail=detail, path=(name.replace("\0", ""),))
         for name, values in request.GET.lists()
         if any("\0" in text for text in (name, *values))
     ]

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 from estimator.api.parsing import parse_body
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.endpoint import Asked
 from estimator.estimates.verdict import answer as verdict
 from estimator.estimates.verdict.parts import VerdictAnswer
 from estimator.question.fields import RequestBody
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpu_prices import default_price
-from estimator.resolvers.issues import ResolutionError
-from pages.question import CURRENCY, Fault, Question, body_of, fault_at, faults_of
+from pages.question import CURRENCY, FormFault, Question, body_of, fault_at, faults_of
 
 RequestT = TypeVar("RequestT", bound=RequestBody)
 AnswerT = TypeVar("AnswerT")
@@ -26,7 +26,7 @@ class Found:
 
     body: dict[str, Any]
     answer: VerdictAnswer | None
-    faults: tuple[Fault, ...]
+    faults: tuple[FormFault, ...]
 
 
 def ask(question: Question, facts: Facts, *, explain: bool = True, changes: bool = True) -> Found:
@@ -46,13 +46,13 @@ def answered(
     facts: Facts,
     *,
     explain: bool = False,
-) -> tuple[AnswerT | None, tuple[Fault, ...]]:
+) -> tuple[AnswerT | None, tuple[FormFault, ...]]:
     """A service's answer to a body, or the faults of the body."""
     try:
         parsed = parse_body(request, json.dumps(body).encode(), facts)
         return answer(parsed, Asked(facts=facts, explain=explain)), ()
     except ResolutionError as error:
-        return None, faults_of(error.issues)
+        return None, faults_of(error.faults)
     except EngineError as error:
         return None, (fault_at(error.field or "", str(error)),)
 

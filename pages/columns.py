@@ -12,7 +12,7 @@ from estimator.estimates.cost import answer as cost
 from estimator.estimates.verdict.parts import VerdictAnswer
 from estimator.resolvers.facts import Facts
 from pages.asking import answered, ask, price_taken
-from pages.question import FIRST, Fault, Question, body_of, read
+from pages.question import FIRST, FormFault, Question, body_of, read
 
 MOST = 4
 _LONGEST = 2000
@@ -42,7 +42,7 @@ class Answered:
     model: str = ""
     seen: str | None = None
     notes: tuple[str, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FormFault, ...] = ()
 
 
 def address_of(queries: Sequence[str]) -> str:

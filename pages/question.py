@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
+from estimator.engine.faults import Fault
 from estimator.estimates.verdict.parts import ChangePart
-from estimator.resolvers.issues import Issue
 
 # Fields in the order of the form; an address holds those that are not empty.
 FIELDS = (
@@ -49,7 +49,7 @@ def labels() -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class FormFault:
     """What is wrong with a field, in words; `name` is the field, empty where it is of the whole."""
 
     name: str
@@ -62,7 +62,7 @@ class Question:
 
     values: Mapping[str, str]
     config: str = ""
-    faults: tuple[Fault, ...] = field(default=())
+    faults: tuple[FormFault, ...] = field(default=())
 
     def __getitem__(self, name: str) -> str:
         return self.values.get(name, "")
@@ -101,7 +101,7 @@ def changed_query(question: Question, change: ChangePart) -> str:
     return question.changed(**values, **({"price": ""} if change.change == "gpu" else {})).query
 
 
-def body_of(question: Question) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+def body_of(question: Question) -> tuple[dict[str, Any], tuple[FormFault, ...]]:
     """The request body of the verdict, and what cannot be read as a number; the service checks the rest."""
     reading = Reading(question)
     degree = reading.whole("gpus")
@@ -121,19 +121,19 @@ def body_of(question: Question) -> tuple[dict[str, Any], tuple[Fault, ...]]:
     return {name: value for name, value in body.items() if value not in ({}, "")}, tuple(reading.faults)
 
 
-def faults_of(issues: tuple[Issue, ...]) -> tuple[Fault, ...]:
+def faults_of(issues: tuple[Fault, ...]) -> tuple[FormFault, ...]:
     """The faults of a body as faults of the form."""
     return tuple(fault_at(".".join(map(str, issue.path)), issue.detail) for issue in issues)
 
 
-def fault_at(path: str, text: str) -> Fault:
+def fault_at(path: str, text: str) -> FormFault:
     """A fault at a dotted place of the body."""
     parts = path.split(".")
     while parts:
         if name := _PLACES.get(".".join(parts)):
-            return Fault(name=name, text=text)
+            return FormFault(name=name, text=text)
         parts.pop()
-    return Fault(name="", text=f"{path}: {text}" if path else text)
+    return FormFault(name="", text=f"{path}: {text}" if path else text)
 
 
 def _given(**values: Any) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _model(question: Question, reading: "Reading") -> Any:
     except (ValueError, RecursionError):
         config = None
     if not isinstance(config, dict):
-        reading.faults.append(Fault(name="config", text=_("This is no config.json: give the object in braces.")))
+        reading.faults.append(FormFault(name="config", text=_("This is no config.json: give the object in braces.")))
         return question["model"]
     return {"config": config}
 
@@ -173,7 +173,7 @@ class Reading:
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.faults: list[Fault] = []
+        self.faults: list[FormFault] = []
 
     def number(self, name: str) -> float | None:
         """The number of a field; None where it is empty or none."""
@@ -183,10 +183,12 @@ class Reading:
         try:
             value = float(text)
         except ValueError:
-            self.faults.append(Fault(name=name, text=_("“%(text)s” is not a number.") % {"text": self.question[name]}))
+            self.faults.append(
+                FormFault(name=name, text=_("“%(text)s” is not a number.") % {"text": self.question[name]})
+            )
             return None
         if value != value or value in (float("inf"), float("-inf")):
-            self.faults.append(Fault(name=name, text=_("Give a finite number.")))
+            self.faults.append(FormFault(name=name, text=_("Give a finite number.")))
             return None
         return value
 
@@ -196,6 +198,6 @@ class Reading:
         if value is None:
             return None
         if not value.is_integer():
-            self.faults.append(Fault(name=name, text=_("Give a whole number.")))
+            self.faults.append(FormFault(name=name, text=_("Give a whole number.")))
             return None
         return int(value)

@@ -14,7 +14,7 @@ from estimator.estimates.prompt_cache import answer as prompt_cache
 from estimator.figures import written
 from estimator.resolvers.facts import Facts
 from pages.asking import answered
-from pages.question import CURRENCY, Fault, Question, Reading
+from pages.question import CURRENCY, FormFault, Question, Reading
 
 FIELDS = ("requests", "input", "output", "cached", "shared")
 FIRST = {"requests": "100000", "input": "8000", "output": "500", "cached": "0", "shared": "6000"}
@@ -29,7 +29,7 @@ class Traffic:
 
     values: Mapping[str, str]
     counts: Mapping[str, float]
-    faults: tuple[Fault, ...]
+    faults: tuple[FormFault, ...]
 
     @property
     def query(self) -> str:
@@ -46,7 +46,7 @@ class MonthBill:
     bill: Any
     dates: tuple[str, ...]
     notes: tuple[str, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[FormFault, ...]
 
     @property
     def rank(self) -> tuple[Any, ...]:
@@ -95,11 +95,11 @@ def read_traffic(given: Mapping[str, str]) -> Traffic:
     faults = list(reading.faults)
     for name, value in counts.items():
         if value is not None and not 0 <= value <= 1e12:
-            faults.append(Fault(name=name, text=_("Give a number from 0 to a million millions.")))
+            faults.append(FormFault(name=name, text=_("Give a number from 0 to a million millions.")))
     if (counts["cached"] or 0) > 100:
-        faults.append(Fault(name="cached", text=_("Give at most 100 percent.")))
+        faults.append(FormFault(name="cached", text=_("Give at most 100 percent.")))
     if (counts["shared"] or 0) > (counts["input"] or 0):
-        faults.append(Fault(name="shared", text=_("No more of the prompt is shared than it has.")))
+        faults.append(FormFault(name="shared", text=_("No more of the prompt is shared than it has.")))
     return Traffic(values=values, counts={name: value or 0 for name, value in counts.items()}, faults=tuple(faults))
 
 

@@ -26,7 +26,7 @@ _SHARES = ("cache_share", "prefix_hit_share")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Flaw:
     """Why a file cannot be true: a code, the place in it, and a sentence."""
 
     code: str
@@ -39,7 +39,7 @@ def lengths_agree(got: float, asked: float) -> bool:
     return abs(got - asked) <= LENGTH_TOLERANCE * asked + 1.0
 
 
-def faults_of(receipt: Receipt) -> tuple[Fault, ...]:
+def faults_of(receipt: Receipt) -> tuple[Flaw, ...]:
     """Every fault of every run.
 
     A start-up log and a scrape have no load: what they print is checked for what no number may be.
@@ -49,7 +49,7 @@ def faults_of(receipt: Receipt) -> tuple[Fault, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _of_run(run: Run) -> Iterator[Fault]:
+def _of_run(run: Run) -> Iterator[Flaw]:
     impossible = [*_signs(run), *_order(run)]
     yield from impossible
     yield from _requests(run)
@@ -60,20 +60,20 @@ def _of_run(run: Run) -> Iterator[Fault]:
         yield from _load(run)
 
 
-def _signs(run: Run) -> Iterator[Fault]:
+def _signs(run: Run) -> Iterator[Flaw]:
     for one in run.figures:
         if one.value < 0.0:
-            yield Fault(code="negative", field=one.field, detail=f"{one.name} is below zero")
+            yield Flaw(code="negative", field=one.field, detail=f"{one.name} is below zero")
         elif one.name in _SHARES and one.value > 1.0 + _ROUNDING:
-            yield Fault(code="above_one", field=one.field, detail=f"{one.name} is a share and above 1")
+            yield Flaw(code="above_one", field=one.field, detail=f"{one.name} is a share and above 1")
         elif one.value == 0.0 and one.statistic in ("mean", "median") and _never_zero(one.name, run):
-            yield Fault(code="zero", field=one.field, detail=f"{one.name} is zero, which no run has")
+            yield Flaw(code="zero", field=one.field, detail=f"{one.name} is zero, which no run has")
     for name in type(run.load).__slots__:
         value = getattr(run.load, name)
         if value is not None and value < 0.0:
-            yield Fault(code="negative", field=run.field_of(name), detail=f"{name} is below zero")
+            yield Flaw(code="negative", field=run.field_of(name), detail=f"{name} is below zero")
     if run.load.duration_s == 0.0:
-        yield Fault(code="zero_duration", field=run.field_of("duration_s"), detail="the run took no time")
+        yield Flaw(code="zero_duration", field=run.field_of("duration_s"), detail="the run took no time")
 
 
 def _never_zero(name: str, run: Run) -> bool:
@@ -83,62 +83,62 @@ def _never_zero(name: str, run: Run) -> bool:
     return name in ("tpot_s", "itl_s") and (run.load.output_tokens or 0.0) >= 2.0
 
 
-def _order(run: Run) -> Iterator[Fault]:
+def _order(run: Run) -> Iterator[Flaw]:
     for name in {one.name for one in run.figures}:
         by = {one.statistic: one for one in run.figures if one.name == name and one.low is None}
         for lower, upper in pairwise([by[key] for key in _ORDER if key in by]):
             if lower.value > upper.value * (1.0 + _ROUNDING):
                 detail = f"{upper.statistic} of {name} is below its {lower.statistic}"
-                yield Fault(code="percentiles_out_of_order", field=upper.field, detail=detail)
+                yield Flaw(code="percentiles_out_of_order", field=upper.field, detail=detail)
         mean = by.get("mean")
         for key, beyond in (("min", -1.0), ("max", 1.0)):
             end = by.get(key)
             if mean is not None and end is not None and beyond * (mean.value - end.value) > _ROUNDING * abs(end.value):
                 detail = f"the mean of {name} is beyond its {key}"
-                yield Fault(code="percentiles_out_of_order", field=mean.field, detail=detail)
+                yield Flaw(code="percentiles_out_of_order", field=mean.field, detail=detail)
 
 
-def _requests(run: Run) -> Iterator[Fault]:
+def _requests(run: Run) -> Iterator[Flaw]:
     load = run.load
     done, failed = load.requests, load.failed or 0.0
     if done is not None and done == 0.0 and (run.figures or failed):
-        yield Fault(code="no_requests", field=run.field_of("requests"), detail="no request was completed")
+        yield Flaw(code="no_requests", field=run.field_of("requests"), detail="no request was completed")
         return
     if done is None:
         return
     if done != math.floor(done):
-        yield Fault(code="not_whole", field=run.field_of("requests"), detail="requests are no whole number")
+        yield Flaw(code="not_whole", field=run.field_of("requests"), detail="requests are no whole number")
     if failed > MOST_FAILED_SHARE * (done + failed):
         detail = f"{failed:.0f} of {done + failed:.0f} requests failed; at most 1 % may"
-        yield Fault(code="failed_requests", field=run.field_of("failed"), detail=detail)
+        yield Flaw(code="failed_requests", field=run.field_of("failed"), detail=detail)
     asked = load.requests_asked
     if asked is not None and done + failed > asked * (1.0 + _ROUNDING):
         detail = f"{done + failed:.0f} requests came of {asked:.0f} that were sent"
-        yield Fault(code="more_requests_than_sent", field=run.field_of("requests"), detail=detail)
+        yield Flaw(code="more_requests_than_sent", field=run.field_of("requests"), detail=detail)
     if asked is not None and load.failed is not None and done + failed < asked * (1.0 - MOST_FAILED_SHARE):
         detail = f"{done + failed:.0f} requests are counted of {asked:.0f} that were sent"
-        yield Fault(code="requests_missing", field=run.field_of("requests"), detail=detail)
+        yield Flaw(code="requests_missing", field=run.field_of("requests"), detail=detail)
     if load.concurrency_asked is not None and done < load.concurrency_asked:
         detail = f"{done:.0f} requests cannot keep {load.concurrency_asked:.0f} in flight"
-        yield Fault(code="fewer_requests_than_concurrency", field=run.field_of("requests"), detail=detail)
+        yield Flaw(code="fewer_requests_than_concurrency", field=run.field_of("requests"), detail=detail)
 
 
-def _lengths(run: Run) -> Iterator[Fault]:
+def _lengths(run: Run) -> Iterator[Flaw]:
     for way in ("input", "output"):
         got, asked = getattr(run.load, f"{way}_tokens"), getattr(run.load, f"{way}_tokens_asked")
         if got is not None and asked and not lengths_agree(got, asked):
             detail = f"{got:.6g} {way} tokens a request, {asked:.6g} were asked for"
-            yield Fault(code="lengths_do_not_match", field=run.field_of(f"{way}_tokens"), detail=detail)
+            yield Flaw(code="lengths_do_not_match", field=run.field_of(f"{way}_tokens"), detail=detail)
         total = getattr(run.load, f"total_{way}_tokens")
         if got is not None and total is not None and run.load.requests:
             whole = got * run.load.requests
             if abs(whole - total) > 0.02 * max(whole, total) + 2.0 * max(got, 1.0):
                 detail = f"{total:.6g} {way} tokens are not {run.load.requests:.0f} requests of {got:.6g}"
                 field = run.field_of(f"total_{way}_tokens")
-                yield Fault(code="lengths_do_not_match", field=field, detail=detail)
+                yield Flaw(code="lengths_do_not_match", field=field, detail=detail)
 
 
-def _rates(run: Run) -> Iterator[Fault]:
+def _rates(run: Run) -> Iterator[Flaw]:
     """Rates against counts over the duration: requests under way at the ends of a run may count or not."""
     load = run.load
     if not load.duration_s or not load.requests:
@@ -158,7 +158,7 @@ def _rates(run: Run) -> Iterator[Fault]:
             continue
         if abs(figure.value / value - 1.0) > slack:
             detail = f"{name} is {figure.value:.6g}, counts over the duration give {value:.6g}"
-            yield Fault(code="rate_contradicts_counts", field=figure.field, detail=detail)
+            yield Flaw(code="rate_contradicts_counts", field=figure.field, detail=detail)
 
 
 def _per_request(run: Run, way: str) -> float | None:
@@ -169,14 +169,14 @@ def _per_request(run: Run, way: str) -> float | None:
     return mean
 
 
-def _times(run: Run) -> Iterator[Fault]:
+def _times(run: Run) -> Iterator[Flaw]:
     """The end-to-end time is first token and further tokens; only means can be added."""
     e2e, first, each = (run.figure(name, "mean") for name in ("e2e_s", "ttft_s", "tpot_s"))
     if e2e is None:
         return
     if first is not None and first.value > e2e.value * (1.0 + _ROUNDING):
         detail = "the first token comes later than the last one"
-        yield Fault(code="times_contradict", field=first.field, detail=detail)
+        yield Flaw(code="times_contradict", field=first.field, detail=detail)
         return
     outputs = run.load.output_tokens
     if first is None or each is None or outputs is None or outputs < 2.0:
@@ -184,10 +184,10 @@ def _times(run: Run) -> Iterator[Fault]:
     whole = first.value + (outputs - 1.0) * each.value
     if abs(whole / e2e.value - 1.0) > _SUM_TOLERANCE:
         detail = f"first token and {outputs - 1.0:.6g} further ones make {whole:.6g} s, the file says {e2e.value:.6g}"
-        yield Fault(code="times_contradict", field=e2e.field, detail=detail)
+        yield Flaw(code="times_contradict", field=e2e.field, detail=detail)
 
 
-def _load(run: Run) -> Iterator[Fault]:
+def _load(run: Run) -> Iterator[Flaw]:
     """The load that was reached, by Little's law where the file does not say it."""
     load = run.load
     rate = run.figure("requests_per_s", "mean")
@@ -198,10 +198,10 @@ def _load(run: Run) -> Iterator[Fault]:
     if asked_rate and achieved and (load.requests or 0.0) >= _REQUESTS_THAT_SAY_A_RATE:
         if achieved < LEAST_LOAD_SHARE * asked_rate:
             detail = f"{achieved:.4g} requests/s were served of {asked_rate:.4g} asked for"
-            yield Fault(code="load_not_reached", field=run.field_of("requests_per_s_asked"), detail=detail)
+            yield Flaw(code="load_not_reached", field=run.field_of("requests_per_s_asked"), detail=detail)
         elif achieved > (1.0 + _SUM_TOLERANCE) * asked_rate:
             detail = f"{achieved:.4g} requests/s are more than the {asked_rate:.4g} that were sent"
-            yield Fault(code="rate_contradicts_counts", field=run.field_of("requests_per_s_asked"), detail=detail)
+            yield Flaw(code="rate_contradicts_counts", field=run.field_of("requests_per_s_asked"), detail=detail)
     whole = _request_s(run)
     reached = achieved * whole if achieved and whole is not None else load.concurrency_mean
     asked = load.concurrency_asked
@@ -209,11 +209,11 @@ def _load(run: Run) -> Iterator[Fault]:
         return
     if reached > MOST_LOAD_SHARE * asked + 1.0 / asked:
         detail = f"{reached:.4g} requests were in flight on the mean, at most {asked:.4g} may have been"
-        yield Fault(code="more_in_flight_than_asked", field=run.field_of("concurrency_asked"), detail=detail)
+        yield Flaw(code="more_in_flight_than_asked", field=run.field_of("concurrency_asked"), detail=detail)
     rounds = (load.requests or 0.0) / asked
     if not asked_rate and rounds >= LEAST_ROUNDS and reached < LEAST_LOAD_SHARE * asked:
         detail = f"{reached:.4g} requests were in flight on the mean of {asked:.4g} asked for"
-        yield Fault(code="load_not_reached", field=run.field_of("concurrency_asked"), detail=detail)
+        yield Flaw(code="load_not_reached", field=run.field_of("concurrency_asked"), detail=detail)
 
 
 def _request_s(run: Run) -> float | None:
@@ -226,13 +226,13 @@ def _request_s(run: Run) -> float | None:
     return first.value + max(run.load.output_tokens - 1.0, 0.0) * each.value
 
 
-def _of_settings(receipt: Receipt) -> Iterator[Fault]:
+def _of_settings(receipt: Receipt) -> Iterator[Flaw]:
     for name in ("utilization", "gpu_memory_utilization", "mem_fraction_static", "kv_cache_percentage"):
         value = receipt.settings.get(name)
         if isinstance(value, float) and not 0.0 < value <= 1.0:
-            yield Fault(code="above_one", field=name, detail=f"{name} is a share of the memory: above 0, at most 1")
+            yield Flaw(code="above_one", field=name, detail=f"{name} is a share of the memory: above 0, at most 1")
     for run in receipt.runs:
         memory = run.figure("memory_bytes", "value")
         for one in run.figures:
             if memory is not None and one.name == "kv_cache_bytes" and one.value > memory.value:
-                yield Fault(code="contradiction", field=one.field, detail="the cache is larger than the memory")
+                yield Flaw(code="contradiction", field=one.field, detail="the cache is larger than the memory")

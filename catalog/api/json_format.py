@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 
-from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, pointer
+from catalog.api.problems import BodyTooLarge, problem_of
 from catalog.api.strict_json import UnacceptableJsonError, read_strictly
 from catalog.config_text import spelled_out
 
@@ -26,9 +26,7 @@ def read_json(body: bytes) -> Any:
     try:
         return read_strictly(spelled_out(body))
     except UnacceptableJsonError as error:
-        errors = [FieldError(code=f.code, detail=f.detail, pointer=pointer(*f.path)) for f in error.faults]
-        problem = MalformedBody if errors[0].code == "malformed" else InvalidRequest
-        raise problem(errors=errors) from None
+        raise problem_of(error.faults) from None
 
 
 def write_json(value: Any) -> bytes:

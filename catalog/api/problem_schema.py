@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from catalog.api.problems import FIELD_ERROR_CODES
+from estimator.engine.faults import FAULT_CODES
 
 
 class ProblemFieldError(BaseModel):
@@ -16,7 +16,7 @@ class ProblemFieldError(BaseModel):
         description="JSON Pointer as URI fragment to the place in the body, such as #/model/slug.",
     )
     parameter: str | None = Field(default=None, description="Name of the query parameter or header at fault.")
-    code: str = Field(description="Stable code of the fault.", json_schema_extra={"enum": [*sorted(FIELD_ERROR_CODES)]})
+    code: str = Field(description="Stable code of the fault.", json_schema_extra={"enum": [*sorted(FAULT_CODES)]})
     detail: str = Field(description="What is wrong and what is allowed, for people.")
     near: list[str] | None = Field(default=None, description="Known values near to an unknown one, nearest first.")
 

@@ -4,33 +4,17 @@ They live here because `catalog.api` is the lowest layer that knows HTTP: catalo
 import it, and none may import `config`, where `config.api_errors` turns them into `application/problem+json`.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 from django.utils.translation import gettext_lazy as _
 from rest_framework.exceptions import APIException
 
+from estimator.engine.faults import Fault, ParameterFault
+
 TYPE_PREFIX = "urn:aforo:problem:"
 
-# `invalid` is no value of the field: no such word, or it contradicts another field. `not_supported` is a value that
-# exists and cannot be had here: by this engine, GPU, model or language. `unknown_slug` names no row, or several.
-FIELD_ERROR_CODES = frozenset(
-    {
-        "malformed",
-        "required",
-        "unknown_field",
-        "invalid_type",
-        "invalid",
-        "ambiguous",
-        "out_of_range",
-        "not_supported",
-        "unknown_slug",
-    }
-)
-
-MAX_FIELD_ERRORS = 100
 # What a fragment may hold as it is (RFC 3986, 3.5).
 _PLAIN = "~!$&'()*+,;=:@?"
 
@@ -40,38 +24,14 @@ def pointer(*path: str | int) -> str:
     return "#" + "".join("/" + quote(str(part).replace("~", "~0").replace("/", "~1"), safe=_PLAIN) for part in path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldError:
-    """One fault of one input: `pointer` names a place in the body, `parameter` a query parameter or header.
-
-    Args:
-        code: one of FIELD_ERROR_CODES.
-        detail: what is wrong and what is allowed, for people.
-        pointer: URI fragment from `pointer()`.
-        parameter: name of the query parameter or header.
-        near: known values close to an unknown one, nearest first.
-    """
-
-    code: str
-    detail: Any
-    pointer: str | None = None
-    parameter: str | None = None
-    near: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.code not in FIELD_ERROR_CODES:
-            raise ValueError(f"{self.code!r} is no code of the API's contract.")
-
-    def as_dict(self) -> dict[str, Any]:
-        """The error as the JSON object of the answer, without what is not set."""
-        fields = {
-            "pointer": self.pointer,
-            "parameter": self.parameter,
-            "code": self.code,
-            "detail": str(self.detail),
-            "near": None if self.near is None else list(self.near),
-        }
-        return {name: value for name, value in fields.items() if value is not None}
+def as_json(fault: Fault) -> dict[str, Any]:
+    """A fault as it stands in `errors` of a problem document."""
+    if isinstance(fault, ParameterFault):
+        place = {"parameter": ".".join(map(str, fault.path))}
+    else:
+        place = {"pointer": pointer(*fault.path)}
+    near = {"near": list(fault.near)} if fault.near else {}
+    return {**place, "code": fault.code, "detail": str(fault.detail), **near}
 
 
 class Problem(APIException):
@@ -79,7 +39,7 @@ class Problem(APIException):
 
     Args:
         detail: one sentence for people about this occurrence.
-        errors: the faults field by field; the first MAX_FIELD_ERRORS are sent.
+        errors: the faults field by field; the first MAX_FAULTS are sent.
         headers: headers of the answer, as `Retry-After`.
         members: further members of the problem object (RFC 9457, 3.2), JSON-able.
     """
@@ -94,7 +54,7 @@ class Problem(APIException):
         self,
         detail: Any = None,
         *,
-        errors: Iterable[FieldError] = (),
+        errors: Iterable[Fault] = (),
         headers: Mapping[str, str] | None = None,
         members: Mapping[str, Any] | None = None,
     ) -> None:
@@ -117,6 +77,11 @@ class MalformedBody(Problem):
     title = _("The body is not valid JSON")
     default_detail = _("The body is not valid JSON.")
     default_code = "malformed"
+
+
+def problem_of(faults: Sequence[Fault]) -> Problem:
+    """The problem of the faults of a body, of which there is at least one."""
+    return MalformedBody(errors=faults) if faults[0].code == "malformed" else InvalidRequest(errors=faults)
 
 
 class NotFound(Problem):

@@ -12,11 +12,12 @@ from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from catalog.api.problems import FieldError, InvalidRequest
+from catalog.api.problems import InvalidRequest
+from estimator.engine.faults import FaultCode, ParameterFault
 
 QueryT = TypeVar("QueryT", bound=BaseModel)
 
-_SENTENCES = {
+_SENTENCES: dict[str, tuple[FaultCode, str]] = {
     "int_parsing": ("invalid_type", _noop("Must be a whole number.")),
     "int_from_float": ("invalid_type", _noop("Must be a whole number.")),
     "int_parsing_size": ("out_of_range", _noop("This number is too large.")),
@@ -63,7 +64,7 @@ def parse_query(model: type[QueryT], query: QueryDict) -> QueryT:
         InvalidRequest: with one error for each parameter at fault, and near matches for unknown names and words.
     """
     repeated = [
-        FieldError(code="ambiguous", detail=_("Give this parameter once."), parameter=name)
+        ParameterFault(code="ambiguous", detail=_("Give this parameter once."), path=(name,))
         for name, values in query.lists()
         if len(values) > 1
     ]
@@ -85,7 +86,9 @@ def refuse_parameters(query: QueryDict) -> None:
     """
     if query:
         detail = _("This address and method take no parameters.")
-        raise InvalidRequest(errors=[FieldError(code="unknown_field", detail=detail, parameter=name) for name in query])
+        raise InvalidRequest(
+            errors=[ParameterFault(code="unknown_field", detail=detail, path=(name,)) for name in query]
+        )
 
 
 def parameters_of(model: type[BaseModel]) -> list[OpenApiParameter]:
@@ -108,29 +111,29 @@ def parameters_of(model: type[BaseModel]) -> list[OpenApiParameter]:
     return parameters
 
 
-def _field_error(model: type[BaseModel], detail: ErrorDetails) -> FieldError:
+def _field_error(model: type[BaseModel], detail: ErrorDetails) -> ParameterFault:
     name = str(detail["loc"][0])
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "extra_forbidden":
         known = [field.alias or name for name, field in model.model_fields.items()]
         near = _near(name, known)
         sentence = _("There is no such parameter; known are %(known)s.") % {"known": ", ".join(known)}
-        return FieldError(code="unknown_field", detail=sentence, parameter=name, near=near)
+        return ParameterFault(code="unknown_field", detail=sentence, path=(name,), near=near)
     if kind == "literal_error":
         allowed = _allowed(model, name)
         sentence = _("Must be one of %(allowed)s.") % {"allowed": ", ".join(allowed)}
-        return FieldError(code="invalid", detail=sentence, parameter=name, near=_near(detail["input"], allowed))
+        return ParameterFault(code="invalid", detail=sentence, path=(name,), near=_near(detail["input"], allowed))
     if kind in _LIMITS:
         limit, sentence = _LIMITS[kind]
-        return FieldError(code="out_of_range", detail=_(sentence) % context[limit], parameter=name)
+        return ParameterFault(code="out_of_range", detail=_(sentence) % context[limit], path=(name,))
     code, sentence = _SENTENCES.get(kind, ("invalid", _noop("This value is not valid.")))
-    return FieldError(code=code, detail=_(sentence), parameter=name)
+    return ParameterFault(code=code, detail=_(sentence), path=(name,))
 
 
-def _near(given: Any, known: Sequence[str]) -> tuple[str, ...] | None:
+def _near(given: Any, known: Sequence[str]) -> tuple[str, ...]:
     by_fold = {word.casefold(): word for word in known}
     found = difflib.get_close_matches(str(given).casefold(), by_fold, n=3, cutoff=0.4)
-    return tuple(by_fold[word] for word in found) or None
+    return tuple(by_fold[word] for word in found)
 
 
 def _allowed(model: type[BaseModel], name: str) -> list[str]:

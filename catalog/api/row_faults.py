@@ -2,15 +2,15 @@
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
-from catalog.api.problems import FieldError, pointer
+from estimator.engine.faults import Fault
 
 
-def row_faults(refused: ValidationError) -> list[FieldError]:
+def row_faults(refused: ValidationError) -> list[Fault]:
     """The words of a model's checks, each at its field."""
     if not hasattr(refused, "error_dict"):
-        return [FieldError(code="invalid", detail=text, pointer=pointer()) for text in refused.messages]
+        return [Fault(code="invalid", detail=text) for text in refused.messages]
     return [
-        FieldError(code="invalid", detail=text, pointer=pointer(*_place(field)))
+        Fault(code="invalid", detail=text, path=_place(field))
         for field, faults in refused.message_dict.items()
         for text in faults
     ]

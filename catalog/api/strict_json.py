@@ -3,32 +3,22 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from django.utils.translation import gettext as _
 
-Path = tuple[str | int, ...]
+from estimator.engine.faults import MAX_FAULTS, Fault, Path
+
 # No config.json comes near it, and everything that walks a body may then use the stack.
 MAX_DEPTH = 100
-MAX_FAULTS = 100
 _KEY = re.compile(rb'"\s*:')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonFault:
-    """One fault of a body: where, its code in the words of the API, and a sentence."""
-
-    path: Path
-    code: str
-    detail: str
 
 
 class UnacceptableJsonError(ValueError):
     """The body is no JSON that can be taken; holds every fault found."""
 
-    def __init__(self, faults: list[JsonFault]) -> None:
+    def __init__(self, faults: list[Fault]) -> None:
         self.faults = tuple(faults)
         super().__init__("; ".join(fault.detail for fault in faults))
 
@@ -58,8 +48,8 @@ def read_strictly(raw: bytes) -> Any:
     return tree
 
 
-def _malformed(detail: str) -> JsonFault:
-    return JsonFault(path=(), code="malformed", detail=detail)
+def _malformed(detail: str) -> Fault:
+    return Fault(code="malformed", detail=detail)
 
 
 def _syntax(raw: bytes, error: orjson.JSONDecodeError) -> str:
@@ -79,15 +69,15 @@ def _is_too_deep(tree: Any) -> bool:
     return False
 
 
-def _nul_faults(value: Any, path: Path) -> Iterator[JsonFault]:
+def _nul_faults(value: Any, path: Path) -> Iterator[Fault]:
     """Where a text holds NUL; a key with it counts as its object."""
     if isinstance(value, str):
         if "\0" in value:
-            yield JsonFault(path=path, code="invalid", detail=_("No text may hold the character NUL."))
+            yield Fault(path=path, code="invalid", detail=_("No text may hold the character NUL."))
     elif isinstance(value, dict):
         for key, child in value.items():
             if "\0" in key:
-                yield JsonFault(path=path, code="invalid", detail=_("No text may hold the character NUL."))
+                yield Fault(path=path, code="invalid", detail=_("No text may hold the character NUL."))
             else:
                 yield from _nul_faults(child, (*path, key))
     elif isinstance(value, list):
@@ -99,13 +89,13 @@ class _Pairs(list[tuple[str, Any]]):
     """The members of one object as they were written, repeated ones included."""
 
 
-def _repeated_keys(value: Any, path: Path) -> Iterator[JsonFault]:
+def _repeated_keys(value: Any, path: Path) -> Iterator[Fault]:
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for key, child in value:
             if key in seen:
                 detail = _("The key “%(key)s” is given more than once in one object.") % {"key": key[:60]}
-                yield JsonFault(path=(*path, key), code="ambiguous", detail=detail)
+                yield Fault(path=(*path, key), code="ambiguous", detail=detail)
             seen.add(key)
             yield from _repeated_keys(child, (*path, key))
     elif isinstance(value, list):

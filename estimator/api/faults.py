@@ -9,18 +9,18 @@ from pydantic_core import ErrorDetails
 
 from catalog.spelling import near_matches
 from estimator.api import unequal
+from estimator.engine.faults import MAX_FAULTS, Fault, FaultCode
 from estimator.question.fields import TAG_PREFIX, Kind
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode
 
 _MAX_NEAR_SEARCHES = 10
 
 
-def issues_of(error: ValidationError, facts: Facts | None) -> list[Issue]:
+def issues_of(error: ValidationError, facts: Facts | None) -> list[Fault]:
     """Every fault of the body, at most 100; near matches are searched for the first ten unknown names."""
-    issues: list[Issue] = []
+    issues: list[Fault] = []
     searches = 0
-    for detail in error.errors(include_url=False)[:MAX_ISSUES]:
+    for detail in error.errors(include_url=False)[:MAX_FAULTS]:
         search = searches < _MAX_NEAR_SEARCHES
         issue = _issue(detail, facts if search else None, search)
         searches += bool(issue.near)
@@ -28,12 +28,12 @@ def issues_of(error: ValidationError, facts: Facts | None) -> list[Issue]:
     return issues
 
 
-def _issue(detail: ErrorDetails, facts: Facts | None, search: bool) -> Issue:
+def _issue(detail: ErrorDetails, facts: Facts | None, search: bool) -> Fault:
     path = _path(detail)
     context = detail.get("ctx", {})
     kind = detail["type"]
     if kind in ("one_of_keys", "extra_forbidden") and unequal.is_several(path, detail["input"]):
-        return Issue(path=path, code="not_supported", detail=unequal.refusal(detail["input"], facts))
+        return Fault(path=path, code="not_supported", detail=unequal.refusal(detail["input"], facts))
     if kind == "unknown_slug":
         return _unknown_slug(path, detail["input"], context, facts)
     if kind == "one_of_keys":
@@ -41,7 +41,7 @@ def _issue(detail: ErrorDetails, facts: Facts | None, search: bool) -> Issue:
     if kind in ("literal_error", "enum"):
         return _not_allowed(path, detail["input"], context["expected"], search)
     code, sentence = _RULES.get(kind, _UNKNOWN_RULE)
-    return Issue(path=path, code=code, detail=sentence(context))
+    return Fault(path=path, code=code, detail=sentence(context))
 
 
 def _path(detail: ErrorDetails) -> tuple[str | int, ...]:
@@ -58,47 +58,47 @@ def _path(detail: ErrorDetails) -> tuple[str | int, ...]:
     )
 
 
-def _unknown_slug(path: tuple[str | int, ...], given: Any, context: Mapping[str, Any], facts: Facts | None) -> Issue:
+def _unknown_slug(path: tuple[str | int, ...], given: Any, context: Mapping[str, Any], facts: Facts | None) -> Fault:
     kind: Kind = context["kind"]
     words = {"kind": kind.replace("_", " "), "slug": _short(given)}
     if meant := tuple(context["meant"]):
         sentence = _("“%(slug)s” may mean more than one %(kind)s; give one of %(meant)s.")
-        return Issue(
+        return Fault(
             path=path, code="unknown_slug", detail=sentence % (words | {"meant": ", ".join(meant)}), near=meant
         )
     near = near_matches(str(given), facts.slugs(kind)) if facts else ()
     sentence = _("There is no %(kind)s “%(slug)s” in the catalog.") % words
     if near:
         sentence += " " + _("Near: %(near)s.") % {"near": ", ".join(near)}
-    return Issue(path=path, code="unknown_slug", detail=sentence, near=near)
+    return Fault(path=path, code="unknown_slug", detail=sentence, near=near)
 
 
-def _one_of_keys(path: tuple[str | int, ...], given: Any, context: Mapping[str, Any]) -> Issue:
+def _one_of_keys(path: tuple[str | int, ...], given: Any, context: Mapping[str, Any]) -> Fault:
     keys = context["keys"]
     if isinstance(given, dict):
         found = [key for key in keys.split(", ") if key in given]
         if len(found) > 1:
-            return Issue(
+            return Fault(
                 path=path,
                 code="ambiguous",
                 detail=_("Give exactly one of %(keys)s; %(found)s were given.")
                 % {"keys": keys, "found": ", ".join(found)},
             )
-        return Issue(path=path, code="required", detail=_("Give one of %(keys)s.") % {"keys": keys})
+        return Fault(path=path, code="required", detail=_("Give one of %(keys)s.") % {"keys": keys})
     sentence = (
         _("Must be a slug or an object with one of %(keys)s.")
         if context["text"]
         else _("Must be an object with one of %(keys)s.")
     )
-    return Issue(path=path, code="invalid_type", detail=sentence % {"keys": keys})
+    return Fault(path=path, code="invalid_type", detail=sentence % {"keys": keys})
 
 
-def _not_allowed(path: tuple[str | int, ...], given: Any, expected: str, search: bool) -> Issue:
+def _not_allowed(path: tuple[str | int, ...], given: Any, expected: str, search: bool) -> Fault:
     if not isinstance(given, (str, int)) or isinstance(given, bool):
-        return Issue(path=path, code="invalid_type", detail=_("Must be one of %(allowed)s.") % {"allowed": expected})
+        return Fault(path=path, code="invalid_type", detail=_("Must be one of %(allowed)s.") % {"allowed": expected})
     allowed = expected.replace(" or ", ", ").replace("'", "").split(", ")
     near = near_matches(given, allowed) if search and isinstance(given, str) else ()
-    return Issue(
+    return Fault(
         path=path, code="invalid", detail=_("Must be one of %(allowed)s.") % {"allowed": ", ".join(allowed)}, near=near
     )
 
@@ -109,14 +109,14 @@ def _short(value: Any) -> str:
 
 
 _Sentence = Callable[[Mapping[str, Any]], str]
-_UNKNOWN_RULE: tuple[IssueCode, _Sentence] = ("invalid", lambda context: _("This value is not valid."))
+_UNKNOWN_RULE: tuple[FaultCode, _Sentence] = ("invalid", lambda context: _("This value is not valid."))
 
 
-def _fixed(code: IssueCode, message: Callable[[], str]) -> tuple[IssueCode, _Sentence]:
+def _fixed(code: FaultCode, message: Callable[[], str]) -> tuple[FaultCode, _Sentence]:
     return code, lambda context: message()
 
 
-_RULES: dict[str, tuple[IssueCode, _Sentence]] = {
+_RULES: dict[str, tuple[FaultCode, _Sentence]] = {
     "unknown_currency": _fixed("invalid", lambda: _("Must be a currency of ISO 4217, such as USD.")),
     "missing": _fixed("required", lambda: _("This field is required.")),
     "extra_forbidden": _fixed("unknown_field", lambda: _("There is no such field.")),

@@ -8,17 +8,17 @@ from rest_framework.request import Request
 
 from catalog.api.permissions import StaffWrites
 from catalog.api.problem_schema import problem_responses
-from catalog.api.problems import InvalidRequest
+from catalog.api.problems import InvalidRequest, problem_of
 from catalog.api.query import refuse_parameters
 from catalog.api.row_faults import row_faults
 from catalog.models import LanguageModel
 from catalog.services.model_import import import_model
 from estimator.api.openapi import documented
 from estimator.api.parsing import parse_body
-from estimator.api.view import EstimateView, problem_of, render
+from estimator.api.view import EstimateView, render
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.inspect import answer as model_inspect
 from estimator.estimates.inspect.compute import inspect_config
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 
 MODEL_ENDPOINTS = (model_inspect.ENDPOINT,)
@@ -56,7 +56,7 @@ class ImportView(EstimateView):
         try:
             body = parse_body(model_inspect.ImportRequest, raw, current_facts())
         except ResolutionError as error:
-            raise problem_of(error.issues) from None
+            raise problem_of(error.faults) from None
         figures = inspect_config(body.config, precision=body.precision, generic=body.generic, name=body.name)
         try:
             row = import_model(

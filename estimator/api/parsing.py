@@ -1,14 +1,14 @@
 """Reads a body into its pydantic model; every fault of it in one `ResolutionError`."""
 
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from catalog.api.strict_json import UnacceptableJsonError, read_strictly
 from catalog.config_text import spelled_out
 from estimator.api.faults import issues_of
+from estimator.engine.faults import ResolutionError
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import Issue, IssueCode, ResolutionError
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -34,8 +34,7 @@ def parse_body(
     try:
         read_strictly(raw)
     except UnacceptableJsonError as error:
-        faults = [Issue(path=f.path, code=cast(IssueCode, f.code), detail=f.detail) for f in error.faults]
-        raise ResolutionError(faults) from None
+        raise ResolutionError(error.faults) from None
     context: dict[str, Any] = {"facts": facts, "read_as": {} if read_as is None else read_as}
     try:
         return model.model_validate_json(raw, context=context)

@@ -13,13 +13,13 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from catalog.api.json_format import JsonParser
-from catalog.api.problems import BodyTooLarge, FieldError, InvalidRequest, MalformedBody, Problem, pointer
+from catalog.api.problems import BodyTooLarge, problem_of
 from catalog.api.query import Query, parse_query
 from estimator.api.parsing import parse_body
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.answers import Answer
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.live import calibrated_facts, current_facts
 
 
@@ -63,7 +63,7 @@ class EstimateView(APIView):
         try:
             content = answer_to(self.endpoint, raw, facts=self._facts(request, query), explain=query.explain)
         except ResolutionError as error:
-            raise problem_of(error.issues) from None
+            raise problem_of(error.faults) from None
         return HttpResponse(content, content_type="application/json")
 
     def _facts(self, request: Request, query: EstimateQuery) -> Facts:
@@ -110,12 +110,3 @@ def render(answer: Answer) -> bytes:
     except TypeError:
         # Bytes of absurd plans pass 64 bits, where orjson ends and JSON does not.
         return json.dumps(parts | surroundings, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-
-
-def problem_of(issues: tuple[Issue, ...]) -> Problem:
-    """The problem document of the faults of a body."""
-    errors = [
-        FieldError(code=issue.code, detail=issue.detail, pointer=pointer(*issue.path), near=issue.near or None)
-        for issue in issues
-    ]
-    return MalformedBody(errors=errors) if issues[0].code == "malformed" else InvalidRequest(errors=errors)

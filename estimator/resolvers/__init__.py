@@ -1,14 +1,14 @@
 """Turns catalog facts, or inline values of a question, into engine specs; the only place that does."""
 
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.resolvers.facts import Facts, StoredFacts, UnknownSlugError
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Checkpoint, Plan, Provenance, ResolvedGpu, ResolvedModel
 from estimator.resolvers.resolve import resolve_plan
 
 __all__ = [
     "Checkpoint",
     "Facts",
-    "Issue",
+    "Fault",
     "Plan",
     "Provenance",
     "ResolutionError",

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.question.plan import Parallelism, PlanRequest
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpu_prices import GpuPrice
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
 
@@ -73,8 +73,8 @@ def resolve_candidates(
         try:
             candidate = resolve_candidate(base, facts, gpu=gpu, precision=precision, tp=tp)
         except ResolutionError as error:
-            faults = faults or ResolutionError([_in_candidates(issue) for issue in error.issues])
-            left_out.append(f"{_name(gpu, precision, tp)}: {error.issues[0].detail}")
+            faults = faults or ResolutionError([_in_candidates(issue) for issue in error.faults])
+            left_out.append(f"{_name(gpu, precision, tp)}: {error.faults[0].detail}")
         except EngineError as error:
             left_out.append(f"{_name(gpu, precision, tp)}: {error}")
         else:
@@ -88,7 +88,7 @@ def _name(gpu: str, precision: str | None, tp: int) -> str:
     return f"{gpu}{f' {precision}' if precision else ''} tp {tp}"
 
 
-def _in_candidates(issue: Issue) -> Issue:
+def _in_candidates(issue: Fault) -> Fault:
     """A fault of a plan, pointed at where a sizing has the value."""
     start = _PLACES.get(str(issue.path[0])) if issue.path else None
     return issue if start is None else replace(issue, path=start)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.faults import Fault, FaultCode, ResolutionError
 from estimator.resolvers.facts import UnknownSlugError
-from estimator.resolvers.issues import Issue, IssueCode, ResolutionError
 
 _Path = tuple[str | int, ...]
 
@@ -14,11 +14,11 @@ class Collector:
     """Issues found so far."""
 
     def __init__(self) -> None:
-        self.issues: list[Issue] = []
+        self.faults: list[Fault] = []
 
-    def add(self, path: _Path, code: IssueCode, detail: str, near: tuple[str, ...] = ()) -> None:
+    def add(self, path: _Path, code: FaultCode, detail: str, near: tuple[str, ...] = ()) -> None:
         """Record one issue."""
-        self.issues.append(Issue(path=path, code=code, detail=detail, near=near))
+        self.faults.append(Fault(path=path, code=code, detail=detail, near=near))
 
     @contextmanager
     def part(self) -> Iterator[None]:
@@ -29,10 +29,10 @@ class Collector:
         try:
             yield
         except ResolutionError as error:
-            self.issues.extend(error.issues)
+            self.faults.extend(error.faults)
         except InvalidInputError as error:
             path = tuple(error.field.split(".")) if error.field else ()
-            self.issues.append(Issue(path=path, code="invalid", detail=str(error)))
+            self.faults.append(Fault(path=path, code="invalid", detail=str(error)))
 
     def raise_if_any(self) -> None:
         """Tell the issues found so far.
@@ -40,10 +40,10 @@ class Collector:
         Raises:
             ResolutionError: there are some.
         """
-        if self.issues:
-            raise ResolutionError(self.issues)
+        if self.faults:
+            raise ResolutionError(self.faults)
 
 
 def unknown_slug(error: UnknownSlugError, path: _Path, near: tuple[str, ...]) -> ResolutionError:
     """A slug that the facts do not hold, as an issue at its place."""
-    return ResolutionError([Issue(path=path, code="unknown_slug", detail=str(error), near=near)])
+    return ResolutionError([Fault(path=path, code="unknown_slug", detail=str(error), near=near)])

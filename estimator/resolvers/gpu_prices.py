@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from estimator.engine.cost.money import money_text
 from estimator.engine.cost.ownership import Ownership, owned_month
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.question.ownership import OwnedGpus
 from estimator.resolvers.facts import FactRow, Facts
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance
 
 OFFERS_CURRENCY = "USD"
@@ -125,8 +125,8 @@ def check_one_currency(prices: Iterable[GpuPrice | None], *, ranked_by_cost: boo
     names = ", ".join(currencies)
     if ranked_by_cost and len(currencies) > 1:
         detail = _("Bills in %(currencies)s cannot be ranked: give all prices in one.") % {"currencies": names}
-        raise ResolutionError([Issue(path=("prices",), code="invalid", detail=detail)])
+        raise ResolutionError([Fault(path=("prices",), code="invalid", detail=detail)])
     if budget is not None and any(currency != budget for currency in currencies):
         detail = _("The budget is in %(budget)s, prices are in %(currencies)s: give both in one currency.")
         words = {"budget": budget, "currencies": names}
-        raise ResolutionError([Issue(path=("budget", "currency"), code="invalid", detail=detail % words)])
+        raise ResolutionError([Fault(path=("budget", "currency"), code="invalid", detail=detail % words)])

@@ -7,11 +7,11 @@ from django.utils.translation import gettext as _
 
 from catalog.spelling import near_matches
 from estimator.engine.errors import MissingFigureError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.specs import Gpu
 from estimator.question.gpu import GpuFigures
 from estimator.resolvers.collect import unknown_slug
 from estimator.resolvers.facts import FactRow, Facts, UnknownSlugError
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance, ResolvedGpu
 
 INLINE_SLUG = "inline"
@@ -126,4 +126,4 @@ def _package(row: FactRow, facts: Facts, path: tuple[str, ...]) -> ResolutionErr
         "gpu": row["name"],
         "n": row["devices_per_unit"],
     }
-    return ResolutionError([Issue(path=path, code="not_supported", detail=detail, near=near)])
+    return ResolutionError([Fault(path=path, code="not_supported", detail=detail, near=near)])

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 
 from estimator.constants.evidence import Cell
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.engine.forward_pass.traffic import rank_layout
 from estimator.engine.speed.evidence import cell_of
-from estimator.resolvers.issues import ResolutionError
 from estimator.validation import shipped
 from estimator.validation.rows import Measurement, Metric
 

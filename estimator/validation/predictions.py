@@ -16,6 +16,7 @@ import numpy.typing as npt
 from estimator.constants.kernels import KernelConstants
 from estimator.engine.codes import MODE_CODES, Reason
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile, Precision, WorkloadMode
@@ -27,7 +28,6 @@ from estimator.estimates.throughput.rows import traffic_columns
 from estimator.estimates.throughput.setting import prepared_key
 from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.engine_settings import memory_with
-from estimator.resolvers.issues import ResolutionError
 from estimator.validation import shipped
 from estimator.validation.launches import launch_of, traffic_of
 from estimator.validation.plain_roofline import plain_figure

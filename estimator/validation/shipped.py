@@ -16,13 +16,13 @@ from catalog import data_files
 from catalog.fact_builders import engine_row_facts, gpu_row_facts
 from catalog.models import EngineProfile as EngineRow
 from catalog.models import Gpu as GpuRow
+from estimator.engine.faults import ResolutionError
 from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.question import plan as question
 from estimator.resolvers.engines import resolve_engine
 from estimator.resolvers.facts import StoredFacts
 from estimator.resolvers.gpus import resolve_gpu
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.models import resolve_model
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from pages.question import ARRIVALS, CURRENCY, Fault
+from pages.question import ARRIVALS, CURRENCY, FormFault
 
 WORKLOADS = 3
 MANY = ("gpu", "engine", "weights")
@@ -60,7 +60,7 @@ def read(given: QueryDict, *, fresh: bool = False) -> Form:
     return Form(texts, lists)
 
 
-def body_of(form: Form) -> tuple[dict[str, Any], tuple[Fault, ...]]:
+def body_of(form: Form) -> tuple[dict[str, Any], tuple[FormFault, ...]]:
     """The body of an order, and what cannot be read; the service checks the rest."""
     reading = _Reading(form)
     arrives = form["load"] == ARRIVALS
@@ -104,15 +104,15 @@ def _workloads(form: Form, reading: "_Reading", arrives: bool) -> list[dict[str,
     return found
 
 
-def fault_at(path: Sequence[Any], text: str) -> Fault:
+def fault_at(path: Sequence[Any], text: str) -> FormFault:
     """A fault at a place of the body, at the field that it comes from."""
     parts = [str(part) for part in path]
     joined = ".".join(parts)
     for pattern, name in _PLACES:
         if found := re.match(pattern, joined):
             numbers = [int(one) + 1 for one in found.groups() if one]
-            return Fault(name=name.format(*numbers), text=text)
-    return Fault(name="", text=f"{joined}: {text}" if joined else text)
+            return FormFault(name=name.format(*numbers), text=text)
+    return FormFault(name="", text=f"{joined}: {text}" if joined else text)
 
 
 _PLACES = (
@@ -134,7 +134,7 @@ class _Reading:
 
     def __init__(self, form: Form) -> None:
         self.form = form
-        self.faults: list[Fault] = []
+        self.faults: list[FormFault] = []
 
     def number(self, name: str) -> float | None:
         """The number of a field, thousands set apart or not; None where it is empty or none."""
@@ -167,7 +167,7 @@ class _Reading:
                 found[gpu.strip(" :=")] = f"{Decimal(amount):f}"
             else:
                 text = _("“%(line)s” is no GPU and price: write h100-sxm5-80gb 2.50.") % {"line": line.strip()[:60]}
-                self.faults.append(Fault(name=name, text=text))
+                self.faults.append(FormFault(name=name, text=text))
         return found
 
     def _as(self, name: str, text: str, kind: Callable[[str], NumberT]) -> NumberT | None:
@@ -177,7 +177,7 @@ class _Reading:
             value = None
         if value is None or value != value or abs(value) == float("inf"):
             said = _("“%(text)s” is not a whole number.") if kind is int else _("“%(text)s” is not a number.")
-            fault = Fault(name=name, text=said % {"text": text[:60]})
+            fault = FormFault(name=name, text=said % {"text": text[:60]})
             if fault not in self.faults:
                 self.faults.append(fault)
             return None

@@ -12,10 +12,10 @@ from rest_framework.settings import api_settings
 
 from estimator.api.parsing import parse_body
 from estimator.engine.errors import EngineError
-from estimator.resolvers.issues import ResolutionError
+from estimator.engine.faults import ResolutionError
 from estimator.resolvers.live import current_facts
 from pages.choices import CACHES, WEIGHTS, Choices, choices
-from pages.question import ARRIVALS, Fault
+from pages.question import ARRIVALS, FormFault
 from pages.reports.access import for_people
 from pages.reports.form import WORKLOADS, Form, body_of, fault_at, labels, read
 from reports.orders import CreateReportRequest, plain
@@ -41,7 +41,7 @@ def order(request: HttpRequest) -> HttpResponse:
     return redirect(reverse("report-page", args=[made.report_id]))
 
 
-def _ordered(request: HttpRequest, form: Form) -> tuple[Any, tuple[Fault, ...]]:
+def _ordered(request: HttpRequest, form: Form) -> tuple[Any, tuple[FormFault, ...]]:
     body, unread = body_of(form)
     try:
         parsed = parse_body(CreateReportRequest, json.dumps(body).encode(), current_facts())
@@ -52,13 +52,13 @@ def _ordered(request: HttpRequest, form: Form) -> tuple[Any, tuple[Fault, ...]]:
         prepared = preparing.prepare(sweep=plain(parsed.sweep), slo=plain(parsed.slo), pricing=plain(parsed.pricing))
         return versions.create_report(owner=request.user, name=parsed.name, prepared=prepared), ()
     except ResolutionError as error:
-        found = [fault_at(issue.path, issue.detail) for issue in error.issues]
+        found = [fault_at(issue.path, issue.detail) for issue in error.faults]
         known = {fault.name for fault in unread}
         return None, (*unread, *(fault for fault in found if fault.name not in known))
     except EngineError as error:
         return None, (*unread, fault_at((error.field or "").split("."), str(error)))
     except limits.LimitError as error:
-        return None, (*unread, Fault(name="", text=str(error)))
+        return None, (*unread, FormFault(name="", text=str(error)))
 
 
 def _throttle(request: HttpRequest) -> None:
@@ -97,7 +97,7 @@ def _engines(form: Form, lists: Choices) -> list[tuple[str, str, bool]]:
     return sorted(every, key=lambda one: not one[2])
 
 
-def _page(request: HttpRequest, form: Form, faults: tuple[Fault, ...]) -> HttpResponse:
+def _page(request: HttpRequest, form: Form, faults: tuple[FormFault, ...]) -> HttpResponse:
     lists, words = choices(current_facts()), labels()
     wrong: dict[str, str] = {}
     for fault in faults:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from estimator.resolvers.issues import ResolutionError
+from estimator.engine.faults import ResolutionError
 from pages.reports.access import for_people, may_change, owned, report_of, version_of
 from reports import selectors
 from reports.artifacts.html.view import shown
@@ -98,7 +98,7 @@ def _act(request: HttpRequest, found: Report, version: ReportVersion) -> HttpRes
     except (limits.LimitError, versions.IllegalChangeError) as error:
         messages.error(request, str(error))
     except ResolutionError as error:
-        messages.error(request, " ".join(issue.detail for issue in error.issues))
+        messages.error(request, " ".join(fault.detail for fault in error.faults))
     return redirect(address)
 
 

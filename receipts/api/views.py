@@ -16,16 +16,16 @@ from rest_framework.views import APIView
 
 from catalog.api.paging import offset, paged
 from catalog.api.problem_schema import problem_responses
-from catalog.api.problems import Conflict, FieldError, InvalidRequest, NotFound, pointer
+from catalog.api.problems import Conflict, InvalidRequest, NotFound, problem_of
 from catalog.api.query import parameters_of, parse_query, refuse_parameters
 from estimator.api.parsing import parse_body
 from estimator.api.urls import ENDPOINTS
-from estimator.api.view import RawJsonParser, problem_of
+from estimator.api.view import RawJsonParser
 from estimator.constants.revision import constants_revision
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import calibrated_facts, current_facts
 from receipts import selectors
 from receipts.api import answers, schemas
@@ -78,7 +78,7 @@ class ReceiptsView(APIView):
         try:
             return parse_body(model, raw, facts)
         except ResolutionError as error:
-            raise problem_of(error.issues) from None
+            raise problem_of(error.faults) from None
 
     def row(self, request: Request, model: type[RowT], pk: UUID, *, own: bool = False) -> RowT:
         """A row that the caller may see; with `own` one that they may change.
@@ -139,7 +139,7 @@ class PredictionsView(ReceiptsView):
         facts = calibrated_facts(request.user.pk)
         body = self.body(request, schemas.PredictionRequest, facts)
         if (body.report_row is None) == (body.estimate is None) or (body.estimate is None) != (body.body is None):
-            fault = FieldError(code="required", detail=_("Give estimate and body, or report_row."), pointer="#")
+            fault = Fault(code="required", detail=_("Give estimate and body, or report_row."))
             raise InvalidRequest(errors=[fault])
         ref = body.report_row
         kept = self._row(request, body, ref) if ref is not None else self._estimate(request, body, facts)
@@ -153,15 +153,13 @@ class PredictionsView(ReceiptsView):
                 request.user, endpoint, dict(body.body or {}), facts, name=body.name or "", public=body.public
             )
         except ResolutionError as error:
-            inside = [type(one)(path=("body", *one.path), code=one.code, detail=one.detail, near=one.near)
-                      for one in error.issues]  # fmt: skip
-            raise problem_of(tuple(inside)) from None
+            raise problem_of([fault.under("body") for fault in error.faults]) from None
 
     def _row(self, request: Request, body: schemas.PredictionRequest, ref: schemas.ReportRowRef) -> Prediction:
         try:
             version, row = row_of(request.user, ref.report, ref.version, ref.row_index)
         except UnknownRowError as error:
-            fault = FieldError(code="invalid", detail=str(error), pointer=pointer("report_row"))
+            fault = Fault(code="invalid", detail=str(error), path=("report_row",))
             raise InvalidRequest(errors=[fault]) from None
         return keeping.keep_row(request.user, version, row, name=body.name or "", public=body.public)
 
@@ -220,13 +218,13 @@ class MeasurementsView(ReceiptsView):
         try:
             kept = keeping.keep_measurement(request.user, asked, found, prediction)
         except ResolutionError as error:
-            raise problem_of(error.issues) from None
+            raise problem_of(error.faults) from None
         return Response(selectors.measurement_dict(kept), status=201)
 
     def _prediction(self, request: Request, pk: UUID) -> Prediction:
         found = Prediction.objects.visible_to(request.user).filter(pk=pk).first()
         if found is None:
-            fault = FieldError(code="invalid", detail=_("There is no such prediction."), pointer=pointer("prediction"))
+            fault = Fault(code="invalid", detail=_("There is no such prediction."), path=("prediction",))
             raise InvalidRequest(errors=[fault])
         prediction: Prediction = found
         return prediction
@@ -268,13 +266,13 @@ class CalibrationsView(ReceiptsView):
         try:
             made = calibrations.make(request.user, body.name, runs, left_out, facts)
         except ResolutionError as error:
-            raise problem_of(error.issues) from None
+            raise problem_of(error.faults) from None
         return Response(calibration_dict(made), status=201)
 
     def _measurements(self, request: Request, ids: Sequence[UUID], name: str) -> list[Measurement]:
         found = {row.pk: row for row in Measurement.objects.visible_to(request.user).filter(pk__in=list(ids))}
         missing = [
-            FieldError(code="invalid", detail=_("There is no such measurement."), pointer=pointer(name, place))
+            Fault(code="invalid", detail=_("There is no such measurement."), path=(name, place))
             for place, pk in enumerate(ids) if pk not in found
         ]  # fmt: skip
         if missing:
@@ -338,9 +336,9 @@ def measured(asked: ReceiptRequest, facts: Facts) -> Measured:
     try:
         return measure(asked, facts)
     except ResolutionError as error:
-        raise problem_of(error.issues) from None
+        raise problem_of(error.faults) from None
     except EngineError as error:
-        raise problem_of(engine_faults(error).issues) from None
+        raise problem_of(engine_faults(error).faults) from None
 
 
 def check_dict(found: Measured) -> dict[str, Any]:

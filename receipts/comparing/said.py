@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from estimator.engine.errors import EngineError
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
 from estimator.resolvers.facts import Facts
-from receipts.checks import Fault
+from receipts.checks import Flaw
 from receipts.comparing.asked import ReceiptRequest
 from receipts.comparing.setting import plan_of, statistic_of, workload_of
 from receipts.comparing.where import where_of
@@ -21,7 +21,7 @@ _BEYOND = 0.01
 
 def run_said(
     run: Run, asked: ReceiptRequest, receipt: Receipt, body: dict[str, Any], facts: Facts
-) -> tuple[dict[str, Any], list[Fault]]:
+) -> tuple[dict[str, Any], list[Flaw]]:
     """What is said of a run, and what of it passes the physical ceiling.
 
     Raises:
@@ -123,7 +123,7 @@ def _ceiling(name: str, result: Throughput) -> float | None:
     return result.figures.ceiling[_ENGINE_NAMES.get(name, name)]
 
 
-def _beyond(name: str, run: Run, result: Throughput, asked: ReceiptRequest) -> list[Fault]:
+def _beyond(name: str, run: Run, result: Throughput, asked: ReceiptRequest) -> list[Flaw]:
     """The fault of a figure that is better than physics allows."""
     found, ceiling = measured_of(name, run), _ceiling(name, result)
     if found is None or not ceiling:
@@ -136,5 +136,5 @@ def _beyond(name: str, run: Run, result: Throughput, asked: ReceiptRequest) -> l
         }  # fmt: skip
         if name in ("ttft_s", "e2e_s", "prefill_tokens_per_s") and not asked.prefix_cache_hit_rate:
             detail += _("; where prompts were found in a prefix cache, state prefix_cache_hit_rate")
-        return [Fault(code="above_ceiling", field=found.field, detail=detail)]
+        return [Flaw(code="above_ceiling", field=found.field, detail=detail)]
     return []

@@ -7,13 +7,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from estimator.api.parsing import parse_body
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.estimates.throughput.answer import ThroughputRequest
 from estimator.question.plan import Precision
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
-from receipts.checks import Fault, lengths_agree
+from receipts.checks import Flaw, lengths_agree
 from receipts.comparing.asked import ReceiptRequest
 from receipts.reading.receipt import Receipt, Run
 
@@ -114,12 +114,12 @@ def engine_of(receipt: Receipt) -> str | None:
     return f"{engine}-{release}"
 
 
-def another_setting(asked: ReceiptRequest, receipt: Receipt, facts: Facts) -> list[Fault]:
+def another_setting(asked: ReceiptRequest, receipt: Receipt, facts: Facts) -> list[Flaw]:
     """What was stated and is not what the file says: another GPU, engine, split, format or length."""
     return [*_other_hardware(asked, receipt, facts), *_other_formats(asked, receipt), *_other_lengths(asked, receipt)]
 
 
-def _other_hardware(asked: ReceiptRequest, receipt: Receipt, facts: Facts) -> Iterator[Fault]:
+def _other_hardware(asked: ReceiptRequest, receipt: Receipt, facts: Facts) -> Iterator[Flaw]:
     if asked.gpu is not None and receipt.gpu is not None:
         meant = facts.spelled("gpu", receipt.gpu)
         if meant and asked.gpu not in meant:
@@ -136,7 +136,7 @@ def _other_hardware(asked: ReceiptRequest, receipt: Receipt, facts: Facts) -> It
             yield _fault("another_split", f"parallelism.{name}", text)
 
 
-def _other_formats(asked: ReceiptRequest, receipt: Receipt) -> Iterator[Fault]:
+def _other_formats(asked: ReceiptRequest, receipt: Receipt) -> Iterator[Flaw]:
     for name, written in (("weights", receipt.weights), ("kv_cache", receipt.kv_cache)):
         known, stated = _format(name, written), getattr(asked.precision, name, None)
         if known is not None and stated is not None and stated != known:
@@ -144,7 +144,7 @@ def _other_formats(asked: ReceiptRequest, receipt: Receipt) -> Iterator[Fault]:
             yield _fault("another_format", f"precision.{name}", text)
 
 
-def _other_lengths(asked: ReceiptRequest, receipt: Receipt) -> Iterator[Fault]:
+def _other_lengths(asked: ReceiptRequest, receipt: Receipt) -> Iterator[Flaw]:
     for run in receipt.runs:
         for name in ("input_tokens", "output_tokens"):
             stated, got = getattr(asked, name), getattr(run.load, name)
@@ -190,16 +190,16 @@ def _engine_name(name: str, facts: Facts) -> str:
     return name
 
 
-def _missing(name: str, written: str | None) -> Issue:
+def _missing(name: str, written: str | None) -> Fault:
     if written is None:
         detail = _("The file does not say it.")
     else:
         detail = _("The file says “%(name)s”, which is none of the catalog: say which it is.") % {"name": written[:100]}
-    return Issue(path=(name,), code="required", detail=detail)
+    return Fault(path=(name,), code="required", detail=detail)
 
 
-def _fault(code: str, name: str, detail: str) -> Fault:
-    return Fault(code=code, field=name, detail=detail)
+def _fault(code: str, name: str, detail: str) -> Flaw:
+    return Flaw(code=code, field=name, detail=detail)
 
 
 def _format(name: str, written: str | None) -> str | None:

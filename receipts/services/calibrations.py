@@ -12,13 +12,13 @@ from catalog.revisions import bump_catalog_revision
 from estimator.constants.calibration import CALIBRATION_RULES
 from estimator.constants.revision import constants_revision
 from estimator.engine.calibration.correction import METRICS, RunError, gain
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.throughput.calibrated import errors_of
 from estimator.estimates.throughput.setting import prepared_key
 from estimator.question.traffic import Traffic
 from estimator.resolvers.calibrations import difference, scope_of
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Calibration as Stored
 from estimator.resolvers.plan import MeasuredPoint
 from receipts.comparing.setting import plan_of
@@ -170,4 +170,4 @@ def _plain(point: MeasuredPoint) -> dict[str, Any]:
 
 
 def _refused(detail: str) -> ResolutionError:
-    return ResolutionError([Issue(path=("measurements",), code="invalid", detail=detail)])
+    return ResolutionError([Fault(path=("measurements",), code="invalid", detail=detail)])

@@ -10,12 +10,12 @@ from django.utils.translation import gettext as _
 
 from estimator.api.view import answer_to
 from estimator.constants.revision import constants_revision
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.forward_pass.traffic import rank_layout
 from estimator.engine.speed.bands import model_class
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.endpoint import Endpoint
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 from receipts.checks import lengths_agree
 from receipts.comparing.asked import MeasurementRequest
@@ -158,7 +158,7 @@ def _refuse_another_setting(prediction: Prediction, plan: Plan) -> None:
         if one is not None and one != other:
             detail = _("The prediction is of another setting: its %(name)s is %(one)s, that of the file %(other)s.")
             words = {"name": name, "one": one, "other": other}
-            raise ResolutionError([Issue(path=("prediction",), code="invalid", detail=detail % words)])
+            raise ResolutionError([Fault(path=("prediction",), code="invalid", detail=detail % words)])
 
 
 def _name(part: Any) -> Any:

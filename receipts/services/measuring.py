@@ -4,11 +4,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.resolvers.calibrations import scope_of
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
-from receipts.checks import LEAST_ROUNDS, Fault, faults_of
+from receipts.checks import LEAST_ROUNDS, Flaw, faults_of
 from receipts.comparing.asked import ReceiptRequest
 from receipts.comparing.memory import log_said
 from receipts.comparing.said import measured_of, run_said
@@ -41,7 +41,7 @@ def measure(asked: ReceiptRequest, facts: Facts) -> Measured:
     try:
         receipt = read_receipt(asked.text)
     except ReadError as error:
-        raise refusal([Fault(code=error.code, field=error.field, detail=error.detail)]) from None
+        raise refusal([Flaw(code=error.code, field=error.field, detail=error.detail)]) from None
     faults = [*faults_of(receipt), *another_setting(asked, receipt, facts)]
     if faults:
         raise refusal(faults)
@@ -55,7 +55,7 @@ def measure(asked: ReceiptRequest, facts: Facts) -> Measured:
 
 def _said(
     asked: ReceiptRequest, receipt: Receipt, body: dict[str, Any], facts: Facts
-) -> tuple[list[dict[str, Any]], list[Fault]]:
+) -> tuple[list[dict[str, Any]], list[Flaw]]:
     if receipt.format == "startup-log":
         return [log_said(asked.text, receipt, body, facts)], []
     runs, beyond = [], []
@@ -95,14 +95,14 @@ def point_of(run: Run, said: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def refusal(faults: list[Fault]) -> ResolutionError:
+def refusal(faults: list[Flaw]) -> ResolutionError:
     """What is wrong with a file, each fault with its place in it, at most twenty."""
     issues = []
     for fault in faults[:MOST_FAULTS]:
         stated = fault.code.startswith("another_") or fault.field in ("input_tokens", "output_tokens")
         path: tuple[str, ...] = tuple(fault.field.split(".")) if stated else ("text",)
         place = f"{fault.field}: " if fault.field and not stated else ""
-        issues.append(Issue(path=path, code="invalid", detail=f"{place}{fault.detail} ({fault.code})."))
+        issues.append(Fault(path=path, code="invalid", detail=f"{place}{fault.detail} ({fault.code})."))
     return ResolutionError(issues)
 
 
@@ -134,4 +134,4 @@ def _run_parts(run: Run) -> dict[str, Any]:
 def engine_faults(error: EngineError) -> ResolutionError:
     """An engine's refusal as a fault of the question."""
     path = tuple(error.field.split(".")) if error.field else ("text",)
-    return ResolutionError([Issue(path=path, code="invalid", detail=str(error))])
+    return ResolutionError([Fault(path=path, code="invalid", detail=str(error))])

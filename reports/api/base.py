@@ -17,17 +17,17 @@ from rest_framework.views import APIView
 from catalog.api.conditional import is_known
 from catalog.api.problems import (
     Conflict,
-    FieldError,
     IdempotencyKeyReused,
     InvalidRequest,
     LimitReached,
     NotFound,
     Problem,
+    problem_of,
 )
 from catalog.api.query import Query, parse_query, refuse_parameters
 from estimator.api.parsing import parse_body
-from estimator.api.view import RawJsonParser, problem_of
-from estimator.resolvers.issues import ResolutionError
+from estimator.api.view import RawJsonParser
+from estimator.engine.faults import ParameterFault, ResolutionError
 from estimator.resolvers.live import current_facts
 from reports.models import Report, ReportVersion
 from reports.services.idempotency import KeyReusedError, known, once
@@ -78,7 +78,7 @@ class ReportsView(APIView):
         try:
             return parse_body(model, self.raw(request) or b"{}", current_facts())
         except ResolutionError as error:
-            raise problem_of(error.issues) from None
+            raise problem_of(error.faults) from None
 
     def raw(self, request: Request) -> bytes:
         """The bytes of the body."""
@@ -133,7 +133,7 @@ class ReportsView(APIView):
         """
         key = request.headers.get("Idempotency-Key")
         if key is not None and not (0 < len(key) <= _MAX_KEY and key.isascii() and key.isprintable()):
-            fault = FieldError(code="invalid", detail=_("At most 128 ASCII characters."), parameter="Idempotency-Key")
+            fault = ParameterFault(code="invalid", detail=_("At most 128 ASCII characters."), path=("Idempotency-Key",))
             raise InvalidRequest(errors=[fault])
         digest = hashlib.sha256(f"{request.method} {request.path}\n".encode() + self.raw(request)).hexdigest()
         try:
@@ -144,7 +144,7 @@ class ReportsView(APIView):
         except KeyReusedError:
             raise IdempotencyKeyReused from None
         except ResolutionError as error:
-            raise problem_of(error.issues) from None
+            raise problem_of(error.faults) from None
         except (LimitError, IllegalChangeError) as error:
             raise refusal(error) from None
 

@@ -10,7 +10,8 @@ from rest_framework.response import Response
 
 from catalog.api.conditional import is_known
 from catalog.api.paging import offset, paged
-from catalog.api.problems import Conflict, FieldError, InvalidRequest
+from catalog.api.problems import Conflict, InvalidRequest
+from estimator.engine.faults import ParameterFault
 from estimator.estimates.sweep.columns import COLUMN_BY_NAME
 from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
@@ -73,19 +74,19 @@ class RowsView(ReportsView):
             column, _sep, operator = name.partition("__")
             if column not in COLUMN_BY_NAME or operator not in reading.OPERATORS:
                 detail = _("There is no such filter; a column of the rows, or column__gte, __gt, __lte, __lt.")
-                faults.append(FieldError(code="unknown_field", detail=detail, parameter=name))
+                faults.append(ParameterFault(code="unknown_field", detail=detail, path=(name,)))
                 continue
             texts = text.split(",") if not operator else [text]
             if len(texts) > _MAX_VALUES:
                 detail = _("At most %(most)s values.") % {"most": _MAX_VALUES}
-                faults.append(FieldError(code="out_of_range", detail=detail, parameter=name))
+                faults.append(ParameterFault(code="out_of_range", detail=detail, path=(name,)))
                 continue
             try:
                 values = tuple(reading.parse_value(column, part) for part in texts)
             except (ValueError, ArithmeticError):
                 kind = COLUMN_BY_NAME[column].kind
                 detail = _("Must be of kind %(kind)s.") % {"kind": kind}
-                faults.append(FieldError(code="invalid_type", detail=detail, parameter=name))
+                faults.append(ParameterFault(code="invalid_type", detail=detail, path=(name,)))
                 continue
             found.append(Condition(column=column, operator=operator, values=values))
         if faults:
@@ -97,7 +98,7 @@ class RowsView(ReportsView):
         wrong = [part for part in given if part.removeprefix("-") not in COLUMN_BY_NAME]
         if wrong or len(given) > _MAX_ORDERINGS:
             detail = _("Up to four columns of the rows, with - for descending.")
-            raise InvalidRequest(errors=[FieldError(code="invalid", detail=detail, parameter="ordering")])
+            raise InvalidRequest(errors=[ParameterFault(code="invalid", detail=detail, path=("ordering",))])
         return given
 
 

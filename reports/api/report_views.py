@@ -11,7 +11,8 @@ from rest_framework.response import Response
 
 from catalog.api.conditional import require_match, tag_of
 from catalog.api.paging import offset, paged
-from catalog.api.problems import FieldError, InvalidRequest, NotFound
+from catalog.api.problems import InvalidRequest, NotFound
+from estimator.engine.faults import Fault
 from reports import selectors
 from reports.api import queries, schemas
 from reports.api.base import ReportsView, with_etag
@@ -155,13 +156,13 @@ class SharesCollection(ReportsView):
         report = self.own(request, report_id)
         body = self.body(request, schemas.ShareRequest)
         if (body.user is None) == (body.group is None):
-            fault = FieldError(code="required", detail=_("Give either user or group."), pointer="#")
+            fault = Fault(code="required", detail=_("Give either user or group."))
             raise InvalidRequest(errors=[fault])
         try:
             entry = sharing.share(report, by=request.user, user=body.user, group=body.group)
         except sharing.UnknownNameError as error:
             name = "user" if body.user is not None else "group"
-            raise InvalidRequest(errors=[FieldError(code="invalid", detail=str(error), pointer=f"#/{name}")]) from None
+            raise InvalidRequest(errors=[Fault(code="invalid", detail=str(error), path=(name,))]) from None
         return Response(_share(entry), status=201)
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from estimator.engine.faults import ResolutionError
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.sweep import compute as sweeps
 from estimator.estimates.sweep.columns import TextValues
 from estimator.estimates.sweep.loads import Loads
 from estimator.question.sweep import UP_TO_FIT
-from estimator.resolvers.issues import ResolutionError
 from reports.diff.causes import PRICE, RowCause
 from reports.models import ReportVersion
 

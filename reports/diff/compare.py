@@ -3,9 +3,9 @@
 from typing import Any
 
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.sweep.columns import KEY_COLUMNS, LOAD_COLUMNS, SETTING_COLUMNS
-from estimator.resolvers.issues import ResolutionError
 from reports.diff import attribution
 from reports.diff.causes import RowCause, input_changes, row_causes
 from reports.models import ReportVersion

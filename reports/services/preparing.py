@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.sweep import compute as sweeps
@@ -15,7 +16,6 @@ from estimator.question.sweep import Sweep, stored_targets
 from estimator.question.workload import Targets
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpu_prices import OFFERS_CURRENCY
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.live import current_facts
 from reports import conf
 from reports.choices import VersionKind
@@ -119,9 +119,7 @@ def _prices(sweep: Mapping[str, Any], pricing: Any, facts: Facts) -> dict[str, A
 
 
 def _below(error: ResolutionError, name: str) -> ResolutionError:
-    return ResolutionError(
-        [Issue(path=(name, *i.path), code=i.code, detail=i.detail, near=i.near) for i in error.issues]
-    )
+    return ResolutionError([fault.under(name) for fault in error.faults])
 
 
 def _refuse_too_many(sweep: Mapping[str, Any]) -> None:
@@ -137,7 +135,7 @@ def _refuse_rows(rows: int) -> None:
     most = conf.max_rows()
     if rows > most:
         detail = _("The sweep has %(rows)s rows; at most %(most)s are allowed.") % {"rows": rows, "most": most}
-        raise ResolutionError([Issue(path=("sweep",), code="out_of_range", detail=detail)])
+        raise ResolutionError([Fault(path=("sweep",), code="out_of_range", detail=detail)])
 
 
 def _warnings(sweep: Sweep, plan: sweeps.Sweep, slo: Targets | None) -> list[str]:

@@ -7,7 +7,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from estimator.resolvers.issues import ResolutionError
+from estimator.engine.faults import ResolutionError
 from reports import clock
 from reports.choices import SchedulePeriod
 from reports.errors import explain

@@ -7,11 +7,11 @@ import orjson
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.verdict.answer import VerdictRequest
 from estimator.question.sweep import BATCH_MODES
 from estimator.resolvers.gpu_prices import OFFERS_CURRENCY
-from estimator.resolvers.issues import Issue, ResolutionError
 
 LAST_POWER = 8
 # A queue is seen on both sides of the rate that was asked for.
@@ -32,10 +32,10 @@ def order_of(asked: VerdictRequest, *, gpus: Sequence[Any] | None, batch_sizes: 
     """
     if asked.workload is None:
         path = ("estimate", "workload")
-        raise ResolutionError([Issue(path=path, code="required", detail=_("This field is required."))])
+        raise ResolutionError([Fault(path=path, code="required", detail=_("This field is required."))])
     if batch_sizes is not None and asked.workload.mode not in BATCH_MODES:
         detail = _("Only a workload of mode %(modes)s takes batch sizes.") % {"modes": ", ".join(BATCH_MODES)}
-        raise ResolutionError([Issue(path=("batch_sizes",), code="not_supported", detail=detail)])
+        raise ResolutionError([Fault(path=("batch_sizes",), code="not_supported", detail=detail)])
     given = _json(asked)
     others = [_json(one) if isinstance(one, BaseModel) else one for one in gpus or ()]
     sweep: dict[str, Any] = {

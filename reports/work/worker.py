@@ -10,9 +10,9 @@ from django.db import DatabaseError, connection
 from django.utils.translation import gettext as _
 
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.engine.version import ESTIMATOR_VERSION
 from estimator.estimates.sweep import compute as sweeps
-from estimator.resolvers.issues import ResolutionError
 from reports import conf
 from reports.choices import VersionKind
 from reports.doing import doing

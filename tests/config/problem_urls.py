@@ -13,14 +13,15 @@ from catalog.api import problems
 from config.urls import handler400, handler403, handler404, handler500  # noqa: F401  found here by name
 from config.urls import urlpatterns as real
 from estimator.engine import errors as engine
+from estimator.engine.faults import Fault
 
 FAILURES: dict[str, Any] = {
     "invalid": lambda: problems.InvalidRequest(
         errors=[
-            problems.FieldError(
+            Fault(
                 code="unknown_slug",
                 detail="No GPU has this slug.",
-                pointer=problems.pointer("gpu"),
+                path=("gpu",),
                 near=("h100-sxm", "h200-sxm"),
             )
         ]

@@ -8,6 +8,7 @@ from django.test import Client
 from catalog.api import problems
 from catalog.api.json_format import read_json, write_json
 from catalog.api.strict_json import MAX_DEPTH, UnacceptableJsonError, read_strictly
+from estimator.engine.faults import Fault
 from tests.config.problem_urls import FAILURES
 
 pytestmark = [pytest.mark.urls("tests.config.problem_urls"), pytest.mark.django_db]
@@ -185,13 +186,13 @@ def test_pointers_are_uri_fragments():
 
 def test_field_errors_with_codes_outside_the_contract_cannot_be_made():
     with pytest.raises(ValueError, match="no code"):
-        problems.FieldError(code="wrong", detail="x")
+        Fault(code="wrong", detail="x")
 
 
 def test_at_most_100_field_errors_are_sent(client, monkeypatch):
     from tests.config import problem_urls
 
-    faults = [problems.FieldError(code="required", detail="x", pointer=problems.pointer(i)) for i in range(150)]
+    faults = [Fault(code="required", detail="x", path=(i,)) for i in range(150)]
     monkeypatch.setitem(problem_urls.FAILURES, "many", lambda: problems.InvalidRequest(errors=faults))
     body = problem_of(client.get("/api/v1/fail/many/"), 400, "invalid-request")
     assert len(body["errors"]) == 100

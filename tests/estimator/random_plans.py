@@ -4,8 +4,8 @@ import json
 from random import Random
 
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.endpoint import Asked
-from estimator.resolvers.issues import ResolutionError
 from estimator.validation import shipped
 
 MODELS = ("llama-3.1-8b", "qwen3-30b-a3b", "gpt-oss-120b", "deepseek-r1")

@@ -10,11 +10,11 @@ import pytest
 from estimator.api.parsing import parse_body
 from estimator.api.urls import ENDPOINTS
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.engine.memory.ledger import LEDGER_COLUMNS
 from estimator.estimates.endpoint import Asked
 from estimator.estimates.sweep.compute import load, snapshot_of
 from estimator.figures.speed import METRICS, SIDES
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loaded_catalog")]

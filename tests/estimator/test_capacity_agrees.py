@@ -19,6 +19,7 @@ import pytest
 
 from estimator.engine.codes import Reason
 from estimator.engine.errors import EngineError, MissingFigureError
+from estimator.engine.faults import ResolutionError
 from estimator.engine.memory.plan import holds_experts_on_host
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.memory_fit.compute import estimate_memory
@@ -33,7 +34,6 @@ from estimator.estimates.throughput.rows import rows_of
 from estimator.estimates.throughput.setting import setting_of
 from estimator.question.plan import Memory, Parallelism, PlanRequest, Precision
 from estimator.question.workload import Speculative, Targets, Workload
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.resolve import resolve_plan
 from estimator.validation import shipped
 

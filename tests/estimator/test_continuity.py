@@ -12,11 +12,11 @@ import pytest
 
 from estimator.engine.codes import MODE_CODES
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.sweep import Rows
 from estimator.estimates.throughput.answer import ThroughputRequest
 from estimator.estimates.throughput.setting import setting_of
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.resolve import resolve_plan
 from estimator.validation import shipped
 from tests.estimator.random_plans import GPUS, MODELS

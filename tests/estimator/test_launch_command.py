@@ -6,12 +6,12 @@ import shlex
 import pytest
 
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.memory_fit.compute import estimate_memory
 from estimator.estimates.memory_fit.launch import Server
 from estimator.estimates.memory_fit.launch_command import argument_lists, launch_command
 from estimator.question.plan import Memory, Parallelism, PlanRequest, Precision
 from estimator.question.workload import Workload
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.resolve import resolve_plan
 from estimator.validation import shipped
 

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.memory_fit.launch_command import argument_lists
 from estimator.estimates.memory_fit.manifest import launch_servers, manifest
 from estimator.question.plan import Parallelism, Precision
-from estimator.resolvers.issues import ResolutionError
 from estimator.validation import shipped
 from tests.estimator.test_launch_command import LOAD, launched
 

@@ -15,10 +15,10 @@ import pytest
 from estimator.api.parsing import parse_body
 from estimator.api.urls import ENDPOINTS
 from estimator.engine.errors import EngineError, MissingFigureError, UnpricedMeterError
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.endpoint import Asked
 from estimator.estimates.sweep import compute as sweeps
 from estimator.question.acting import REPEATED
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from reports.api.schemas import CreateReportRequest, plain
 from reports.services.preparing import prepare
@@ -267,8 +267,8 @@ def answer_of(slug: str, body: dict[str, Any], facts: Any) -> tuple[dict[str, An
             return rows_of(asked)
         answer = BY_SLUG[slug].answer(asked, Asked(facts=facts, explain=False)).model_dump()
     except ResolutionError as error:
-        texts = [text for i in error.issues for text in (".".join(map(str, i.path)), i.detail)]
-        raise RefusedError(*texts, incomplete=all(i.code == "required" for i in error.issues)) from None
+        texts = [text for i in error.faults for text in (".".join(map(str, i.path)), i.detail)]
+        raise RefusedError(*texts, incomplete=all(i.code == "required" for i in error.faults)) from None
     except EngineError as error:
         unknown = isinstance(error, MissingFigureError | UnpricedMeterError)
         raise RefusedError(error.field or "", str(error), incomplete=unknown) from None

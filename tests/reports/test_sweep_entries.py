@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from catalog.models import Gpu
-from estimator.resolvers.issues import ResolutionError
+from estimator.engine.faults import ResolutionError
 from reports.api import schemas
 from reports.models import ReportVersion
 from reports.services.preparing import prepare
@@ -37,7 +37,7 @@ def faults(**changes):
     body = schemas.Sweep.model_validate_json(orjson.dumps(SWEEP | changes))
     with pytest.raises(ResolutionError) as caught:
         prepare(sweep=schemas.plain(body), slo=None, pricing=None)
-    return {("/".join(map(str, issue.path)), issue.code) for issue in caught.value.issues}
+    return {("/".join(map(str, issue.path)), issue.code) for issue in caught.value.faults}
 
 
 def test_every_row_equals_the_answer_to_its_request(api, ana):

@@ -4,10 +4,10 @@ import numpy as np
 import orjson
 import pytest
 
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.sweep import compute as sweeps
 from estimator.estimates.sweep.loads import loads_of
 from estimator.question.sweep import SweptWorkload
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from reports.api import schemas
 from reports.services.preparing import prepare
@@ -48,7 +48,7 @@ def sweep_of(slo=None, **changes):
 def faults(**changes):
     with pytest.raises(ResolutionError) as caught:
         prepare(sweep=definition(**changes), slo=None, pricing=None)
-    return {("/".join(map(str, issue.path)), issue.code) for issue in caught.value.issues}
+    return {("/".join(map(str, issue.path)), issue.code) for issue in caught.value.faults}
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from estimator.engine.codes import Reason
 from estimator.engine.cost import money
 from estimator.engine.cost.api import api_cost
 from estimator.engine.cost.self_hosted import Billing
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.estimates.break_even.compute import BreakEvenResult, Traffic, break_even
 from estimator.estimates.break_even.months import (
     API,
@@ -43,7 +44,6 @@ from estimator.estimates.echo import several_parts
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.throughput.replica import ReplicaSpeed
 from estimator.estimates.unused import unused_of_a_bill, unused_warnings
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.resolvers.prices import price_provenance, resolve_price
 
@@ -110,11 +110,11 @@ def _ahead(
     origin: list[Resolved] = []
     if body.owned is not None:
         if body.owned.capex is None:
-            raise ResolutionError([Issue(path=("owned", "capex"), code="required", detail=_("What is bought costs."))])
+            raise ResolutionError([Fault(path=("owned", "capex"), code="required", detail=_("What is bought costs."))])
         owned, _speed, origin = in_part("owned", lambda: fleet_of("owned", body.owned, traffic, asked))
         if owned.machines.currency != renting.machines.currency:
             detail = _("Give both kinds of machines in one currency.")
-            raise ResolutionError([Issue(path=("owned", "currency"), code="ambiguous", detail=detail)])
+            raise ResolutionError([Fault(path=("owned", "currency"), code="ambiguous", detail=detail)])
         owned = owned if owned.made else None
     offer = None if body.provisioned is None else body.provisioned.offer()
 

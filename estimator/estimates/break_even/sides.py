@@ -10,6 +10,7 @@ from estimator.engine.cost import money
 from estimator.engine.cost.api import api_cost
 from estimator.engine.cost.self_hosted import Yield
 from estimator.engine.errors import MissingFigureError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.break_even.compute import Kind, ReplicaBill, Traffic
 from estimator.estimates.break_even.months import (
@@ -32,7 +33,6 @@ from estimator.estimates.endpoint import Asked
 from estimator.estimates.throughput.replica import ReplicaSpeed
 from estimator.estimates.unused import Unused
 from estimator.question.workload import Workload
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved
 from estimator.resolvers.prices import resolve_price
 
@@ -46,8 +46,8 @@ def traffic_of(body: BreakEvenRequest) -> Traffic:
         ResolutionError: A kind reads and writes more of its prompt than there is.
     """
     parts = body.monthly if isinstance(body.monthly, list) else [body.monthly]
-    issues = [
-        Issue(
+    faults = [
+        Fault(
             path=("monthly", *((place,) if len(parts) > 1 else ()), "cache_write_tokens"),
             code="out_of_range",
             detail=_("What is read from the cache and written to it is more than the prompt."),
@@ -55,8 +55,8 @@ def traffic_of(body: BreakEvenRequest) -> Traffic:
         for place, part in enumerate(parts)
         if part.input_tokens * (1 - part.cached_fraction) < part.cache_write_tokens
     ]
-    if issues:
-        raise ResolutionError(issues)
+    if faults:
+        raise ResolutionError(faults)
     return Traffic(kinds=tuple(part.kind() for part in parts))
 
 
@@ -137,7 +137,7 @@ def _electricity(part: SelfHostedPart, paid: Machines, power: PowerUse | None) -
         return Decimal(0)
     if power.currency != paid.currency:
         detail = _("Electricity and machines are added up: give both in one currency.")
-        raise ResolutionError([Issue(path=("power", "currency"), code="ambiguous", detail=detail)])
+        raise ResolutionError([Fault(path=("power", "currency"), code="ambiguous", detail=detail)])
     watts = money.from_physics(power.mean(part.load_fraction).mid)
     with localcontext(money.EXACT):
         kw = watts * paid.gpus / 1000 * money.from_physics(power.pue)
@@ -159,10 +159,10 @@ def exchange(body: BreakEvenRequest, source: str, target: str) -> tuple[Decimal,
             "source": source,
             "target": target,
         }
-        raise ResolutionError([Issue(path=("exchange_rate",), code="required", detail=detail)])
+        raise ResolutionError([Fault(path=("exchange_rate",), code="required", detail=detail)])
     if not Decimal(given.rate):
         raise ResolutionError(
-            [Issue(path=("exchange_rate", "rate"), code="out_of_range", detail=_("Must be greater than 0."))]
+            [Fault(path=("exchange_rate", "rate"), code="out_of_range", detail=_("Must be greater than 0."))]
         )
     entry = Provenance(
         what="exchange_rate", value=given.rate, unit=f"{target}/{source}", source="request", date=given.on.isoformat()

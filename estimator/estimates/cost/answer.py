@@ -15,6 +15,7 @@ from estimator.engine.cost.ownership import OwnedMonth
 from estimator.engine.cost.price_rules import LOW
 from estimator.engine.cost.self_hosted import Billing
 from estimator.engine.explain import Step
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.estimates.answers import BASIS_HELP, Amount, Basis, part_of, shown
 from estimator.estimates.cost.api_bill import Bill, bill_usage
 from estimator.estimates.cost.ownership_part import ownership_steps
@@ -44,7 +45,6 @@ from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.estimates.throughput.replica import ReplicaSpeed
 from estimator.estimates.unused import Unused, unused_days, unused_warnings
 from estimator.question.fields import RequestBody
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Resolved
 from estimator.resolvers.prices import ResolvedPrice, price_provenance, resolve_price
 
@@ -183,7 +183,7 @@ def answer_cost(body: CostRequest, asked: Asked) -> CostAnswer:
         ResolutionError: Neither part, or faults of one.
     """
     if body.self_hosted is None and body.api is None:
-        raise ResolutionError([Issue(path=(), code="required", detail=_("Give self_hosted, api or both."))])
+        raise ResolutionError([Fault(path=(), code="required", detail=_("Give self_hosted, api or both."))])
     resolved: list[Resolved] = []
     steps: list[Step] = []
     hosted, api = None, None

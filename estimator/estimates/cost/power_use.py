@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from estimator.engine.errors import MissingFigureError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.power.draw import Draw, draw_of, mean_watts, unknown_work_ends
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.prepared import Basis
@@ -15,7 +16,6 @@ from estimator.estimates.throughput.energy import power_basis
 from estimator.estimates.throughput.replica import ReplicaSpeed
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import resolve_gpu
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 
 
@@ -69,7 +69,7 @@ def power_use(part: Any, plan: Plan | None, speed: ReplicaSpeed | None, facts: F
         return PowerUse(watts=Band(low=stated, mid=stated, high=stated), draw=None, basis="observed", **price)
     if part.gpu is None:
         detail = _("Needed for its power: without a GPU no electricity can be counted.")
-        raise ResolutionError([Issue(path=("gpu",), code="required", detail=detail)])
+        raise ResolutionError([Fault(path=("gpu",), code="required", detail=detail)])
     gpu = (plan.gpu if plan is not None else resolve_gpu(part.gpu, facts, ideal=False)).spec
     if gpu.tdp_w is None:
         raise MissingFigureError(_("The power of this GPU is not known."), field="gpu")

@@ -16,10 +16,10 @@ from estimator.engine.cost.meters import meter
 from estimator.engine.cost.price_list import STANDARD, InlineTier
 from estimator.engine.cost.price_rules import SEARCH_CONTEXTS
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.recent import Recent
 from estimator.estimates.cost.usage_part import USAGE_KEYS, Counted, UsageField, counted
 from estimator.question.fields import MAX_TOKENS, WHOLE, Currency, Money, PriceSlug, RequestBody, by_key, tag
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.resolvers.price_book import InlinePrice, PriceChoice
 
@@ -106,7 +106,7 @@ def _in_reach(day: datetime.date) -> datetime.date:
     return day
 
 
-def _unknown_meters(path: tuple[str | int, ...], meters: dict[str, str]) -> list[Issue]:
+def _unknown_meters(path: tuple[str | int, ...], meters: dict[str, str]) -> list[Fault]:
     issues = []
     for name in meters:
         try:
@@ -114,7 +114,7 @@ def _unknown_meters(path: tuple[str | int, ...], meters: dict[str, str]) -> list
         except InvalidInputError:
             near = near_matches(name, [key.removesuffix("_tokens") for key in USAGE_KEYS])
             issues.append(
-                Issue(path=(*path, name), code="unknown_field", detail=_("There is no such meter."), near=near)
+                Fault(path=(*path, name), code="unknown_field", detail=_("There is no such meter."), near=near)
             )
     return issues
 
@@ -173,7 +173,7 @@ class ApiPricePart(RequestBody):
             ResolutionError: Both a day and a moment.
         """
         if self.on is not None and self.at is not None:
-            raise ResolutionError([Issue(path=("at",), code="ambiguous", detail=_("Give on or at, not both."))])
+            raise ResolutionError([Fault(path=("at",), code="ambiguous", detail=_("Give on or at, not both."))])
         price = self.price
         return PriceChoice(
             price=price.inline() if isinstance(price, InlinePricePart) else price,
@@ -251,8 +251,8 @@ def under(prefix: str, error: ResolutionError) -> ResolutionError:
     """The same faults, their paths below a part of the body."""
     return ResolutionError(
         [
-            Issue(path=(prefix, *issue.path), code=issue.code, detail=issue.detail, near=issue.near)
-            for issue in error.issues
+            Fault(path=(prefix, *issue.path), code=issue.code, detail=issue.detail, near=issue.near)
+            for issue in error.faults
         ]
     )
 

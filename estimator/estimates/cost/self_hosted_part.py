@@ -13,6 +13,7 @@ from estimator.engine.cost import money
 from estimator.engine.cost.ownership import owned_month
 from estimator.engine.cost.self_hosted import Allocation, Billing, Yield
 from estimator.engine.errors import EngineError, MissingFigureError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.estimates.cost.ownership_part import RENTED, OwnershipPart, owned_by
 from estimator.estimates.cost.power_use import PowerUse
 from estimator.estimates.cost.price_part import under
@@ -32,7 +33,6 @@ from estimator.question.gpu import GpuRef
 from estimator.question.model import ModelRef
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpu_prices import OFFERS_CURRENCY, GpuPrice, default_price
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan, Provenance, Resolved
 from estimator.resolvers.resolve import resolve_plan
 
@@ -116,7 +116,7 @@ def resolved_plan(part: MachinesPart, facts: Facts, *, prefix: str = "self_hoste
         missing.append("workload")
     if missing:
         raise ResolutionError(
-            [Issue(path=(name,), code="required", detail=_("Needed to compute the speed.")) for name in missing]
+            [Fault(path=(name,), code="required", detail=_("Needed to compute the speed.")) for name in missing]
         )
     return with_idle_settings(resolve_plan(part, facts), prefix)
 
@@ -139,12 +139,12 @@ def speed_and_yield(part: MachinesPart, plan: Plan | None) -> tuple[ReplicaSpeed
         return None, made, part.gpus or (plan.parallelism.gpus if plan else 1)
     if plan is None or plan.workload is None:
         detail = _("Give tokens_per_s_output, or model, gpu, engine and workload.")
-        raise ResolutionError([Issue(path=("tokens_per_s_output",), code="required", detail=detail)])
+        raise ResolutionError([Fault(path=("tokens_per_s_output",), code="required", detail=detail)])
     gpus = part.gpus or plan.parallelism.gpus
     replicas, rest = divmod(gpus, plan.parallelism.gpus)
     if rest or not replicas:
         detail = _("A replica takes %(n)s GPUs: give a multiple.") % {"n": plan.parallelism.gpus}
-        raise ResolutionError([Issue(path=("gpus",), code="invalid", detail=detail)])
+        raise ResolutionError([Fault(path=("gpus",), code="invalid", detail=detail)])
     speed = replica_speed(plan)
     if speed.reason == Reason.DOES_NOT_FIT.label:
         return speed, None, gpus
@@ -188,14 +188,14 @@ def machines(part: MachinesPart, facts: Facts, gpus: int, power: PowerUse | None
     given = [name for name in ways if getattr(part, name) is not None]
     if len(given) > 1:
         detail = _("Give exactly one of %(ways)s.") % {"ways": ", ".join(ways)}
-        raise ResolutionError([Issue(path=(given[-1],), code="ambiguous", detail=detail)])
+        raise ResolutionError([Fault(path=(given[-1],), code="ambiguous", detail=detail)])
     if part.capex is not None:
         return _owned(part, gpus, power)
     if part.offer is not None:
         offer = facts.row("offer", part.offer)
         if part.currency not in (None, offer["currency"]):
             detail = _("The offer is in %(currency)s; nothing is converted.") % {"currency": offer["currency"]}
-            raise ResolutionError([Issue(path=("currency",), code="ambiguous", detail=detail)])
+            raise ResolutionError([Fault(path=("currency",), code="ambiguous", detail=detail)])
         return _from_offer(part, offer, gpus)
     if not given and (found := _default(part, facts)) is not None:
         return _rented(part, found.amount, found.currency, gpus, part.billing), Resolved(
@@ -206,7 +206,7 @@ def machines(part: MachinesPart, facts: Facts, gpus: int, power: PowerUse | None
     missing += [] if part.currency is not None else ["currency"]
     if missing:
         detail = _("Give price_per_gpu_hour with its currency, capex, or offer.")
-        raise ResolutionError([Issue(path=(name,), code="required", detail=detail) for name in missing])
+        raise ResolutionError([Fault(path=(name,), code="required", detail=detail) for name in missing])
     priced = _rented(part, Decimal(part.price_per_gpu_hour or "0"), part.currency or "", gpus, part.billing)
     if part.price_per_node_hour is not None:
         nodes = -(-gpus // part.gpus_per_node)
@@ -242,10 +242,10 @@ def _owned(part: MachinesPart, gpus: int, power: PowerUse | None) -> tuple[Machi
         ResolutionError: No currency, or electricity in another one.
     """
     if part.currency is None:
-        raise ResolutionError([Issue(path=("currency",), code="required", detail=_("Needed with capex."))])
+        raise ResolutionError([Fault(path=("currency",), code="required", detail=_("Needed with capex."))])
     if part.power is not None and part.power.currency != part.currency:
         detail = _("Electricity and machines are added up: give both in one currency.")
-        raise ResolutionError([Issue(path=("power", "currency"), code="ambiguous", detail=detail)])
+        raise ResolutionError([Fault(path=("power", "currency"), code="ambiguous", detail=detail)])
     watts = part.watts_per_gpu if power is None else power.mean(part.load_fraction).mid
     owned, assumed = owned_by(part, gpus, watts)
     month = owned_month(owned)
@@ -264,7 +264,7 @@ def at_arrivals(part: MachinesPart, paid: Machines, speed: ReplicaSpeed | None) 
         return paid
     if "load_fraction" in part.model_fields_set:
         detail = _("An open loop's rate is the load already: leave load_fraction out.")
-        raise ResolutionError([Issue(path=("load_fraction",), code="ambiguous", detail=detail)])
+        raise ResolutionError([Fault(path=("load_fraction",), code="ambiguous", detail=detail)])
     return replace(paid, load_fraction=speed.load_share)
 
 

@@ -15,8 +15,8 @@ from estimator.engine.cost.meters import meter_of_usage
 from estimator.engine.cost.usage_object import MAX_COUNT, ReadUsage
 from estimator.engine.cost.usage_objects import read_usage
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.question.fields import SMALLEST
-from estimator.resolvers.issues import Issue, ResolutionError
 
 USAGE_KEYS = (
     "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
@@ -63,37 +63,37 @@ def counted(usage: Mapping[str, Any], convention: UsageConvention | None) -> Cou
     except InvalidInputError as wrong:
         path = ("usage", *(wrong.field or "").split("."))
         raise ResolutionError(
-            [Issue(path=path, code="invalid_type", detail=_("Cannot be read: %(why)s.") % {"why": wrong})]
+            [Fault(path=path, code="invalid_type", detail=_("Cannot be read: %(why)s.") % {"why": wrong})]
         ) from None
     if read is not None:
         return Counted(quantities=read.counts, convention=read.convention, read=read)
-    issues = [issue for key, value in usage.items() if (issue := _fault(key, value)) is not None]
-    if issues:
-        raise ResolutionError(issues)
+    faults = [fault for key, value in usage.items() if (fault := _fault(key, value)) is not None]
+    if faults:
+        raise ResolutionError(faults)
     quantities = {key: exact(count) for key, count in usage.items()}
     return Counted(quantities=quantities, convention=convention or UsageConvention.DISJOINT)
 
 
-def _fault(key: str, value: Any) -> Issue | None:
+def _fault(key: str, value: Any) -> Fault | None:
     path = ("usage", key)
     try:
         meter_of_usage(key)
     except InvalidInputError:
         near = near_matches(key, USAGE_KEYS)
-        return Issue(path=path, code="unknown_field", detail=_("No meter counts this."), near=near)
+        return Fault(path=path, code="unknown_field", detail=_("No meter counts this."), near=near)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return Issue(path=path, code="invalid_type", detail=_("Must be a number."))
+        return Fault(path=path, code="invalid_type", detail=_("Must be a number."))
     if not math.isfinite(value):
-        return Issue(path=path, code="out_of_range", detail=_("Must be a finite number."))
+        return Fault(path=path, code="out_of_range", detail=_("Must be a finite number."))
     if value < 0:
-        return Issue(path=path, code="out_of_range", detail=_("Must be at least %(limit)s.") % {"limit": 0})
+        return Fault(path=path, code="out_of_range", detail=_("Must be at least %(limit)s.") % {"limit": 0})
     if value > MAX_COUNT:
-        return Issue(
+        return Fault(
             path=path, code="out_of_range", detail=_("Must be at most %(limit)s.") % {"limit": f"{MAX_COUNT:.0e}"}
         )
     if 0 < value < SMALLEST:
         detail = _("Must be 0 or at least %(least)g.") % {"least": SMALLEST}
-        return Issue(path=path, code="out_of_range", detail=detail)
+        return Fault(path=path, code="out_of_range", detail=detail)
     return None
 
 

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from catalog.engine_versions import covers, version_of
 from estimator.engine.errors import InvalidInputError
+from estimator.engine.faults import Fault, FaultCode, ResolutionError
 from estimator.engine.memory.startup_log import PrintedFigure, StartupLog, read_startup_log
 from estimator.estimates.answers import ResponsePart
 from estimator.estimates.memory_fit.compute import MemoryEstimate
 from estimator.estimates.memory_fit.log_causes import likely_cause
 from estimator.estimates.memory_fit.log_figures import SETTINGS, agrees, said_figures
-from estimator.resolvers.issues import Issue, IssueCode, ResolutionError
 
 _ENGINES = "vLLM, SGLang, llama.cpp, TensorRT-LLM"
 _NAMES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM", "llama.cpp": "llama.cpp"}
@@ -112,8 +112,8 @@ def _unread(log: StartupLog) -> str:
     }
 
 
-def _refused(code: IssueCode, detail: str) -> ResolutionError:
-    return ResolutionError([Issue(path=("startup_log",), code=code, detail=detail)])
+def _refused(code: FaultCode, detail: str) -> ResolutionError:
+    return ResolutionError([Fault(path=("startup_log",), code=code, detail=detail)])
 
 
 def _line(

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from pydantic import Discriminator, Field, Tag
 
 from estimator.engine.explain import Step
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.prompt_cache.conversation import Turn
 from estimator.engine.prompt_cache.marks import Mark
 from estimator.engine.prompt_cache.policy import ArrivalKind, Arrivals, CacheRules
@@ -24,7 +25,6 @@ from estimator.estimates.prompt_cache.prefix_part import PrefixReusePart, reuse_
 from estimator.estimates.unused import Unused, unused_of_a_bill, unused_warnings
 from estimator.question.fields import MAX_TOKENS, SMALLEST, WHOLE, Money, RequestBody, Tokens, TokensOrNone, tag
 from estimator.resolvers.cache_policies import resolve_policy
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 from estimator.resolvers.prices import price_provenance, resolve_price
 
@@ -58,13 +58,13 @@ class ArrivalsPart(RequestBody):
         """
         if self.kind == "recorded" and self.times_s is None:
             detail = _("Recorded arrivals need their times.")
-            raise ResolutionError([Issue(path=("arrivals", "times_s"), code="required", detail=detail)])
+            raise ResolutionError([Fault(path=("arrivals", "times_s"), code="required", detail=detail)])
         if self.kind != "recorded" and self.times_s is not None:
             detail = _("Times are those of recorded arrivals: say so in kind, or leave them out.")
-            raise ResolutionError([Issue(path=("arrivals", "times_s"), code="ambiguous", detail=detail)])
+            raise ResolutionError([Fault(path=("arrivals", "times_s"), code="ambiguous", detail=detail)])
         if self.kind == "recorded" and self.requests_per_hour is not None:
             detail = _("Recorded arrivals have the rate of their times: leave it out.")
-            raise ResolutionError([Issue(path=("arrivals", "requests_per_hour"), code="ambiguous", detail=detail)])
+            raise ResolutionError([Fault(path=("arrivals", "requests_per_hour"), code="ambiguous", detail=detail)])
         return Arrivals(
             kind=ArrivalKind(self.kind), requests_per_hour=self.requests_per_hour, times_s=tuple(self.times_s or ())
         )
@@ -185,7 +185,7 @@ def answer_prompt_cache(body: PromptCacheRequest, asked: Asked) -> PromptCacheAn
     """
     if (body.api is None) == (body.self_hosted is None):
         code: Literal["required", "ambiguous"] = "required" if body.api is None else "ambiguous"
-        raise ResolutionError([Issue(path=(), code=code, detail=_("Give exactly one of api and self_hosted."))])
+        raise ResolutionError([Fault(path=(), code=code, detail=_("Give exactly one of api and self_hosted."))])
     if body.api is not None:
         return _api(body, body.api, asked)
     return _self_hosted(body, asked)
@@ -193,7 +193,7 @@ def answer_prompt_cache(body: PromptCacheRequest, asked: Asked) -> PromptCacheAn
 
 def _api(body: PromptCacheRequest, part: CachedApiPart, asked: Asked) -> PromptCacheAnswer:
     if body.arrivals is None:
-        raise ResolutionError([Issue(path=("arrivals",), code="required", detail=_("Needed for the hit probability."))])
+        raise ResolutionError([Fault(path=("arrivals",), code="required", detail=_("Needed for the hit probability."))])
     _check_marks(body)
     price = in_part("api", lambda: resolve_price(part.price_choice(), asked.facts))
     stated = body.policy.rules() if isinstance(body.policy, PolicyPart) else body.policy
@@ -242,7 +242,7 @@ def _check_marks(body: PromptCacheRequest) -> None:
         "variable_part_first": body.variable_part_first,
     }
     detail = _("Not with marks: each has its own time to live in a prompt that begins with the shared part.")
-    issues = [Issue(path=(name,), code="ambiguous", detail=detail) for name, given in beside.items() if given]
+    issues = [Fault(path=(name,), code="ambiguous", detail=detail) for name, given in beside.items() if given]
     if issues:
         raise ResolutionError(issues)
 

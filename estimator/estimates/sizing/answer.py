@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.explain import Step
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.options import TARGETS
 from estimator.engine.sizing import Objective
 from estimator.engine.specs import WorkloadMode
@@ -35,7 +36,6 @@ from estimator.question.workload import POWER_CAP_HELP, PowerCap, Targets, Workl
 from estimator.resolvers.candidates import Candidates, Wanted, resolve_candidates
 from estimator.resolvers.collect import Collector
 from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_price, owned_price
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Resolved
 
 MAX_CANDIDATES = 200
@@ -132,17 +132,17 @@ def _demand(body: SizingRequest) -> Demand:
     if len(kinds) != 1:
         code: Literal["required", "ambiguous"] = "ambiguous" if kinds else "required"
         detail = _("Give exactly one of concurrency, users and requests_per_s_peak.")
-        raise ResolutionError([Issue(path=("demand",), code=code, detail=detail)])
+        raise ResolutionError([Fault(path=("demand",), code=code, detail=detail)])
     mean, peak = part.requests_per_s_mean, part.requests_per_s_peak
     if mean is not None and (peak is None or mean > peak):
         detail = _("The mean rate goes with a peak rate and is at most that.")
-        raise ResolutionError([Issue(path=("demand", "requests_per_s_mean"), code="invalid", detail=detail)])
+        raise ResolutionError([Fault(path=("demand", "requests_per_s_mean"), code="invalid", detail=detail)])
     if part.think_time_s and part.users is None:
         detail = _("Only users pause to think: give users.")
-        raise ResolutionError([Issue(path=("demand", "think_time_s"), code="not_supported", detail=detail)])
+        raise ResolutionError([Fault(path=("demand", "think_time_s"), code="not_supported", detail=detail)])
     if part.burstiness_cv != 1 and peak is None:
         detail = _("Only a rate of arrivals is bursty: give requests_per_s_peak.")
-        raise ResolutionError([Issue(path=("demand", "burstiness_cv"), code="not_supported", detail=detail)])
+        raise ResolutionError([Fault(path=("demand", "burstiness_cv"), code="not_supported", detail=detail)])
     return part
 
 
@@ -151,7 +151,7 @@ def _budget(asked: Budget | None) -> Budget:
         return Budget()
     if (asked.cost_per_month is None) != (asked.currency is None):
         detail = _("A limit of money needs its currency.")
-        raise ResolutionError([Issue(path=("budget", "currency"), code="required", detail=detail)])
+        raise ResolutionError([Fault(path=("budget", "currency"), code="required", detail=detail)])
     return asked
 
 
@@ -204,7 +204,7 @@ def _wanted(body: SizingRequest) -> list[Wanted]:
     wanted = list(dict.fromkeys((g, p, tp) for g in choice.gpus for p in formats for tp in choice.tp))
     if len(wanted) > MAX_CANDIDATES:
         detail = _("At most %(n)s candidates.") % {"n": MAX_CANDIDATES}
-        raise ResolutionError([Issue(path=("candidates",), code="out_of_range", detail=detail)])
+        raise ResolutionError([Fault(path=("candidates",), code="out_of_range", detail=detail)])
     return wanted
 
 
@@ -227,14 +227,14 @@ def _prices(body: SizingRequest, asked: Asked) -> dict[str, GpuPrice | None]:
 def _stated(gpu: str, part: GpuPricePart) -> GpuPrice:
     if (part.owned is None) == (part.price_per_gpu_hour is None):
         detail = _("Give exactly one of price_per_gpu_hour, owned.")
-        raise ResolutionError([Issue(path=("prices", gpu, "owned"), code="ambiguous", detail=detail)])
+        raise ResolutionError([Fault(path=("prices", gpu, "owned"), code="ambiguous", detail=detail)])
     if part.owned is None:
         return GpuPrice(amount=Decimal(part.price_per_gpu_hour or "0"), currency=part.currency, source="request")
     try:
         return owned_price(part.owned, part.currency)
     except InvalidInputError as wrong:
         path = ("prices", gpu, "owned", wrong.field or "capex")
-        raise ResolutionError([Issue(path=path, code="invalid", detail=str(wrong))]) from None
+        raise ResolutionError([Fault(path=path, code="invalid", detail=str(wrong))]) from None
 
 
 def _around(body: SizingRequest, base: PlanRequest) -> Neighbourhood:

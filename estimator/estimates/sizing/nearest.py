@@ -6,6 +6,7 @@ from itertools import islice
 
 from estimator.engine.codes import Reason
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.engine.options import TARGETS
 from estimator.estimates.sizing.budget import Budget
 from estimator.estimates.sizing.compute import CROSSES_NODE, Option, size
@@ -16,7 +17,6 @@ from estimator.question.plan import PlanRequest
 from estimator.question.workload import Targets
 from estimator.resolvers.candidates import Candidate, resolve_candidate
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import ResolutionError
 
 # Formats tried beside those asked for, the least loss first.
 _SMALLER = ("fp8", "int4")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.engine.errors import EngineError, InvalidInputError, UnknownArchitectureError
+from estimator.engine.faults import MAX_FAULTS, Fault, FaultCode, ResolutionError
 from estimator.engine.options import Lora
 from estimator.engine.specs import Parallelism
 from estimator.engine.specs import Precision as EnginePrecision
@@ -25,7 +26,6 @@ from estimator.question.sweep import Sweep, SweptWorkload
 from estimator.question.workload import Power, ResolvedWorkload, Speculative
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.gpus import resolve_gpu
-from estimator.resolvers.issues import MAX_ISSUES, Issue, IssueCode, ResolutionError
 from estimator.resolvers.models import resolve_model
 from estimator.resolvers.parallel import check_parallelism, scale_up_warning
 from estimator.resolvers.plan import ResolvedGpu, ResolvedModel
@@ -130,7 +130,7 @@ def resolve_axes(sweep: Sweep, facts: Facts) -> Axes:
     speculative = _part(issues, lambda: resolve_speculative(sweep.speculative, []), ())
     draft = _part(issues, lambda: resolve_draft(speculative, facts), ())
     if issues:
-        raise ResolutionError(issues[:MAX_ISSUES])
+        raise ResolutionError(issues[:MAX_FAULTS])
     axes = _matched(sweep, models, gpus, gpus_ideal, engines)
     axes = replace(axes, speculative=speculative, draft_model=draft)
     _refuse_useless(axes)
@@ -215,22 +215,22 @@ def precision_label(precision: Precision, models: Sequence[ResolvedModel]) -> st
     return label
 
 
-def _part(issues: list[Issue], resolve: Any, path: Path) -> Any:
+def _part(issues: list[Fault], resolve: Any, path: Path) -> Any:
     """What `resolve` gives, or None with its faults noted at `path`."""
     try:
         return resolve()
     except ResolutionError as error:
-        issues += [Issue(path=path, code=i.code, detail=i.detail, near=i.near) for i in error.issues]
+        issues += [replace(fault, path=path) for fault in error.faults]
     except UnknownArchitectureError as error:
         error.field = ".".join(map(str, ("sweep", *path, error.field)))
         raise
     except EngineError as error:
-        code: IssueCode = "invalid" if isinstance(error, InvalidInputError) else "not_supported"
-        issues.append(Issue(path=path, code=code, detail=str(error)))
+        code: FaultCode = "invalid" if isinstance(error, InvalidInputError) else "not_supported"
+        issues.append(Fault(path=path, code=code, detail=str(error)))
     return None
 
 
-def _gpus(entries: Sequence[str | GpuFigures], facts: Facts, issues: list[Issue], *, ideal: bool) -> list[Any]:
+def _gpus(entries: Sequence[str | GpuFigures], facts: Facts, issues: list[Fault], *, ideal: bool) -> list[Any]:
     return [
         _part(issues, lambda e=entry: resolve_gpu(e, facts, ideal=ideal, path=()), ("gpus", number))
         for number, entry in enumerate(entries)
@@ -245,7 +245,7 @@ def _matrix(reasons: list[str], rows: Sequence[Any], columns: Sequence[Any], che
             try:
                 check(left, right)
             except (ResolutionError, EngineError) as error:
-                text = " ".join(i.detail for i in error.issues) if isinstance(error, ResolutionError) else str(error)
+                text = " ".join(i.detail for i in error.faults) if isinstance(error, ResolutionError) else str(error)
                 if text not in reasons:
                     reasons.append(text)
                 matrix[row, column] = reasons.index(text)
@@ -263,6 +263,6 @@ def _refuse_useless(axes: Axes) -> None:
     ):
         for entry in np.flatnonzero((matrix >= 0).all(axis=0)):
             detail = axes.reasons[int(matrix[0, entry])]
-            issues.append(Issue(path=(name, int(entry)), code=code, detail=detail))  # type: ignore[arg-type]
+            issues.append(Fault(path=(name, int(entry)), code=code, detail=detail))  # type: ignore[arg-type]
     if issues:
         raise ResolutionError(issues)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from catalog.engine_versions import RELEASE
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.options import BandSide
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.sweep import evaluation as sweep_evaluation
@@ -37,7 +38,6 @@ from estimator.question.sweep import UP_TO_FIT, stored_targets
 from estimator.question.sweep import Sweep as Asked
 from estimator.question.workload import Targets
 from estimator.resolvers.facts import Facts, StoredFacts
-from estimator.resolvers.issues import Issue, ResolutionError
 
 MAX_SETTINGS = 100_000
 # "max" folds every setting while the order is taken, 0.4 ms each (measured): this many are 4 s.
@@ -122,7 +122,7 @@ class Sweep:
         if sum(counts) > MAX_REFINED_ROWS:
             detail = _("A sweep of %(rows)s rows is too large to refine; at most %(most)s.")
             words = {"rows": sum(counts), "most": MAX_REFINED_ROWS}
-            raise ResolutionError([Issue(path=("refine",), code="out_of_range", detail=detail % words)])
+            raise ResolutionError([Fault(path=("refine",), code="out_of_range", detail=detail % words)])
         taken = [
             workload.takes_batches and len(loads) > 1
             for workload, loads in zip(self.axes.swept * (len(lists) // len(self.axes.swept)), lists, strict=True)
@@ -230,7 +230,7 @@ def load(inputs: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Sweep:
             "settings": settings,
             "most": most,
         }
-        raise ResolutionError([Issue(path=(), code="out_of_range", detail=detail)])
+        raise ResolutionError([Fault(path=(), code="out_of_range", detail=detail)])
     slo = stored_targets(inputs.get("slo"))
     return Sweep(axes, batch_sizes, slo, snapshot.get("prices", {}), refine=asked.refine)
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from estimator.constants.engine_settings import Value
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile
 from estimator.question.fields import Kind
@@ -19,7 +20,6 @@ from estimator.question.sweep import OverriddenEngine, Sweep, figure
 from estimator.resolvers.engine_settings import check_settings, memory_with
 from estimator.resolvers.engines import resolve_engine
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import Issue, ResolutionError
 
 Entry = str | OverriddenModel | ConfigModel | ShapeModel | GpuFigures | OverriddenEngine
 Path = tuple[str | int, ...]
@@ -85,9 +85,9 @@ def _own(entry: str | OverriddenEngine) -> tuple[dict[str, Any], dict[str, Value
     return memory, dict(entry.engine_settings), entry.launch
 
 
-def name_faults(sweep: Sweep, facts: Facts) -> list[Issue]:
+def name_faults(sweep: Sweep, facts: Facts) -> list[Fault]:
     """Inline models and GPUs need a name, and one that no row of the catalog has."""
-    issues = []
+    faults = []
     axes: dict[str, Sequence[Entry]] = {"models": sweep.models, "gpus": sweep.gpus}
     for axis, entries in axes.items():
         for number, entry in enumerate(entries):
@@ -96,11 +96,11 @@ def name_faults(sweep: Sweep, facts: Facts) -> list[Issue]:
             path: Path = (axis, number, "name")
             if not label_of(entry).strip():
                 detail = _("In a sweep it needs a name: rows, prices and findings call it so.")
-                issues.append(Issue(path=path, code="required", detail=detail))
+                faults.append(Fault(path=path, code="required", detail=detail))
             elif label_of(entry) in facts.slugs(_KINDS[axis]):
                 detail = _("The catalog has an entry of this name; give it another.")
-                issues.append(Issue(path=path, code="ambiguous", detail=detail))
-    return issues
+                faults.append(Fault(path=path, code="ambiguous", detail=detail))
+    return faults
 
 
 def refuse_twice(labels: Mapping[str, Sequence[str]]) -> None:
@@ -109,11 +109,11 @@ def refuse_twice(labels: Mapping[str, Sequence[str]]) -> None:
     Raises:
         ResolutionError: every entry whose label stands before it on its axis.
     """
-    issues = []
+    faults = []
     for axis, names in labels.items():
         for number, name in enumerate(names):
             if name in names[:number]:
                 detail = _("This entry, or another of the same name, stands before it: %(name)s.") % {"name": name}
-                issues.append(Issue(path=(axis, number), code="ambiguous", detail=detail))
-    if issues:
-        raise ResolutionError(issues)
+                faults.append(Fault(path=(axis, number), code="ambiguous", detail=detail))
+    if faults:
+        raise ResolutionError(faults)

@@ -9,11 +9,11 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
+from estimator.engine.faults import Fault, FaultCode, ResolutionError
 from estimator.engine.specs import WorkloadMode
 from estimator.question.sweep import BatchRange, Sweep, SweptWorkload
 from estimator.question.workload import ResolvedWorkload
 from estimator.resolvers.collect import Collector
-from estimator.resolvers.issues import Issue, IssueCode, ResolutionError
 from estimator.resolvers.plan import ResolvedModel
 from estimator.resolvers.workloads import check_lengths, check_traffic
 
@@ -70,7 +70,7 @@ def count_of_loads(workload: SweptWorkload, batches: int) -> int:
     return len(workload.rates) if workload.mode is WorkloadMode.OPEN_LOOP else 1
 
 
-def load_faults(sweep: Sweep) -> list[Issue]:
+def load_faults(sweep: Sweep) -> list[Fault]:
     """Loads that a mode needs and does not have, or has and does not take; and batch sizes that nobody takes."""
     found = Collector()
     for number, workload in enumerate(sweep.workloads):
@@ -84,10 +84,10 @@ def load_faults(sweep: Sweep) -> list[Issue]:
         found.add(("batch_sizes",), "required", detail)
     if sweep.batch_sizes is not None and not batched:
         found.add(("batch_sizes",), "not_supported", _("No workload of this sweep takes a batch size."))
-    return found.issues
+    return found.faults
 
 
-def _faults(workload: SweptWorkload) -> Iterator[tuple[str, IssueCode, str]]:
+def _faults(workload: SweptWorkload) -> Iterator[tuple[str, FaultCode, str]]:
     mode = {"mode": workload.mode}
     if workload.mode is WorkloadMode.OPEN_LOOP:
         if not workload.requests_per_s:
@@ -115,7 +115,7 @@ def batch_sizes_of(given: Any) -> list[int]:
         first, last = given.from_, given.to
         if last < first:
             detail = _("The range ends before it begins.")
-            raise ResolutionError([Issue(path=("batch_sizes", "to"), code="out_of_range", detail=detail)])
+            raise ResolutionError([Fault(path=("batch_sizes", "to"), code="out_of_range", detail=detail)])
         if given.scale == "powers_of_two":
             sizes = {first, last} | {2**power for power in range(first.bit_length(), last.bit_length())}
             return sorted(size for size in sizes if first <= size <= last)
@@ -137,4 +137,4 @@ def check_window(model: ResolvedModel, workload: ResolvedWorkload) -> None:
             "model": model.name,
             "window": window,
         }
-        raise ResolutionError([Issue(path=(), code="out_of_range", detail=detail)])
+        raise ResolutionError([Fault(path=(), code="out_of_range", detail=detail)])

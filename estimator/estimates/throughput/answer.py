@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from estimator.engine.codes import Reason
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.forward_pass.roofline import added, ridge_flops_per_byte
 from estimator.engine.specs import WorkloadMode
 from estimator.engine.speed.words import speed_word
@@ -51,7 +52,6 @@ from estimator.question.acting import Needs
 from estimator.question.fields import WHOLE
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
 
@@ -83,7 +83,7 @@ def answer_throughput(body: ThroughputRequest, asked: Asked) -> ThroughputAnswer
         ResolutionError: no workload, or parts that do not go together.
     """
     if body.workload is None:
-        raise ResolutionError([Issue(path=("workload",), code="required", detail=_("This field is required."))])
+        raise ResolutionError([Fault(path=("workload",), code="required", detail=_("This field is required."))])
     plan = resolve_plan(body, asked.facts)
     result = estimate_throughput(plan)
     figures = result.figures

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from catalog.spelling import near_matches
 from estimator.engine.errors import MissingFigureError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.tokens.scripts import LONGEST_MEAN_WORD_CHARACTERS, mean_word_characters, unspaced_language
 from estimator.estimates.answers import Answer, ResponsePart, common_parts
 from estimator.estimates.endpoint import Asked, Endpoint
@@ -20,7 +21,6 @@ from estimator.estimates.unused import unused_warnings
 from estimator.question.acting import needs
 from estimator.question.fields import MAX_TOKENS, WHOLE, ModelSlug, RequestBody, Tokens, TokensOrNone
 from estimator.resolvers.facts import FactRow
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Provenance, Resolved
 
 _COUNTED = needs("words", "text", why="only words and a text are counted by a language")
@@ -141,7 +141,7 @@ def answer_tokens(body: TokensRequest, asked: Asked) -> TokensAnswer:
         raise ResolutionError([_unknown_language(body.language or "", error.known)]) from None
     except WordsNeedSpacesError:
         detail = _("This language is written without spaces between words; give the text.")
-        raise ResolutionError([Issue(path=("words",), code="not_supported", detail=detail)]) from None
+        raise ResolutionError([Fault(path=("words",), code="not_supported", detail=detail)]) from None
     resolved = Resolved(provenance=provenance, assumptions=_assumptions(body), warnings=_warnings(body, estimate))
     return _answer(body, asked, estimate, resolved)
 
@@ -212,16 +212,16 @@ def _warnings(body: TokensRequest, estimate: TokenEstimate) -> tuple[str, ...]:
 
 
 def _check(body: TokensRequest) -> None:
-    issues = []
+    faults = []
     given = [name for name in ("words", "text", "input_tokens") if getattr(body, name) is not None]
     if len(given) != 1:
         detail = _("Give exactly one of words, text and input_tokens.")
-        issues.append(Issue(path=(), code="ambiguous" if given else "required", detail=detail))
+        faults.append(Fault(path=(), code="ambiguous" if given else "required", detail=detail))
     if body.model is not None and body.context_window_tokens is not None:
         detail = _("Give the window by context_window_tokens or by model, not both.")
-        issues.append(Issue(path=("context_window_tokens",), code="ambiguous", detail=detail))
-    if issues:
-        raise ResolutionError(issues)
+        faults.append(Fault(path=("context_window_tokens",), code="ambiguous", detail=detail))
+    if faults:
+        raise ResolutionError(faults)
 
 
 def _window(body: TokensRequest, asked: Asked) -> tuple[int | None, tuple[Provenance, ...]]:
@@ -237,9 +237,9 @@ def _window(body: TokensRequest, asked: Asked) -> tuple[int | None, tuple[Proven
     return int(window), (entry,)
 
 
-def _unknown_language(given: str, known: tuple[str, ...]) -> Issue:
+def _unknown_language(given: str, known: tuple[str, ...]) -> Fault:
     detail = _("There is no rule for this language; known are %(known)s.") % {"known": ", ".join(known)}
-    return Issue(path=("language",), code="not_supported", detail=detail, near=near_matches(given, known))
+    return Fault(path=("language",), code="not_supported", detail=detail, near=near_matches(given, known))
 
 
 ENDPOINT = Endpoint(

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from pydantic import Field
 
 from estimator.engine.explain import Step
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import Band
 from estimator.estimates.cost.answer import hosted_bill
@@ -51,7 +52,6 @@ from estimator.estimates.verdict.parts import (
 from estimator.estimates.verdict.sentences import advice_of, binds_of, figures_of, label_of, sentence_of
 from estimator.question.fields import Currency, Money, OfferSlug
 from estimator.question.plan import PlanRequest
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
 
@@ -77,7 +77,7 @@ def answer_verdict(body: VerdictRequest, asked: Asked) -> VerdictAnswer:
         ResolutionError: no workload, or parts that do not go together.
     """
     if body.workload is None:
-        raise ResolutionError([Issue(path=("workload",), code="required", detail=_("This field is required."))])
+        raise ResolutionError([Fault(path=("workload",), code="required", detail=_("This field is required."))])
     plan = resolve_plan(body, asked.facts)
     price = _price(body)
     judged = judge(plan, price, asked.facts)

@@ -7,12 +7,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.cost.self_hosted_part import SelfHostedPart
 from estimator.estimates.verdict.judge import Judged, State, judge, month_of
 from estimator.question.plan import PlanRequest
 from estimator.resolvers.facts import FactRow, Facts
 from estimator.resolvers.gpu_prices import default_price
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.plan import Plan
 from estimator.resolvers.resolve import resolve_plan
 

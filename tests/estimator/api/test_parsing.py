@@ -14,9 +14,9 @@ from catalog.api.problems import InvalidRequest
 from catalog.api.query import parse_query
 from estimator.api.parsing import parse_body
 from estimator.api.view import EstimateQuery
+from estimator.engine.faults import ResolutionError
 from estimator.question.fields import WHOLE, GpuSlug, ModelSlug, Money, RequestBody, Tokens, by_key, tag
 from estimator.resolvers.facts import StoredFacts
-from estimator.resolvers.issues import ResolutionError
 from tests.effort import lines_run
 
 
@@ -49,13 +49,13 @@ FACTS = StoredFacts(
 def faults(raw: str | bytes) -> list[tuple[str, str]]:
     with pytest.raises(ResolutionError) as caught:
         parse_body(Body, raw.encode() if isinstance(raw, str) else raw, FACTS)
-    return [("/".join(map(str, issue.path)), issue.code) for issue in caught.value.issues]
+    return [("/".join(map(str, issue.path)), issue.code) for issue in caught.value.faults]
 
 
 def one_issue(raw: str):
     with pytest.raises(ResolutionError) as caught:
         parse_body(Body, raw.encode(), FACTS)
-    (issue,) = caught.value.issues
+    (issue,) = caught.value.faults
     return issue
 
 
@@ -215,13 +215,13 @@ def test_a_field_of_the_body_that_looks_like_a_tag_keeps_its_name():
 def test_any_json_in_a_wrong_body_is_told_its_faults(value):
     with pytest.raises(ResolutionError) as caught:
         parse_body(Body, json.dumps({"model": value, "never": 1}).encode(), FACTS)
-    assert caught.value.issues
+    assert caught.value.faults
 
 
-def query_faults(text: str) -> list[tuple[str | None, str]]:
+def query_faults(text: str) -> list[tuple[str, str]]:
     with pytest.raises(InvalidRequest) as caught:
         parse_query(EstimateQuery, QueryDict(text))
-    return [(error.parameter, error.code) for error in caught.value.errors]
+    return [(str(error.path[0]), error.code) for error in caught.value.errors]
 
 
 def test_a_query_takes_true_and_refuses_the_rest():
@@ -240,5 +240,5 @@ def test_nul_in_a_text_is_named_by_its_place_and_a_written_backslash_is_not_nul(
 
     with pytest.raises(ResolutionError) as refused:
         parse_body(Note, rb'{"texts": ["fine", "a\u0000b", "c\\u0000d"]}')
-    assert [(issue.path, issue.code) for issue in refused.value.issues] == [(("texts", 1), "invalid")]
+    assert [(issue.path, issue.code) for issue in refused.value.faults] == [(("texts", 1), "invalid")]
     assert parse_body(Note, rb'{"texts": ["c\\u0000d"]}').texts == [r"c\u0000d"]

@@ -23,7 +23,7 @@ def plan(**changes):
 def faults(**changes):
     with pytest.raises(ResolutionError) as caught:
         plan(**changes)
-    return [("/".join(map(str, issue.path)), issue.code) for issue in caught.value.issues]
+    return [("/".join(map(str, issue.path)), issue.code) for issue in caught.value.faults]
 
 
 def test_a_serving_engine_counts_with_the_memory_that_software_sees():
@@ -62,8 +62,8 @@ def test_the_peak_of_the_format_asked_for_is_in_the_provenance():
 def test_a_package_of_two_devices_is_refused_and_the_single_one_named():
     with pytest.raises(ResolutionError) as caught:
         plan(gpu="mi250x")
-    assert caught.value.issues[0].code == "not_supported"
-    assert caught.value.issues[0].near == ("mi250x-gcd",)
+    assert caught.value.faults[0].code == "not_supported"
+    assert caught.value.faults[0].near == ("mi250x-gcd",)
 
 
 def test_unknown_slugs_of_all_parts_are_told_together():
@@ -87,7 +87,7 @@ def test_tp_that_does_not_is_refused(tp):
 def test_the_refusal_of_tp_names_what_is_allowed():
     with pytest.raises(ResolutionError) as caught:
         plan(parallelism=Parallelism(tp=3))
-    assert caught.value.issues[0].detail.endswith("Allowed: 1, 2, 4, 8, 16, 32.")
+    assert caught.value.faults[0].detail.endswith("Allowed: 1, 2, 4, 8, 16, 32.")
 
 
 def test_tp_between_divisors_of_query_and_kv_heads_is_refused():
