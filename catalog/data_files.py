@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from catalog.canonical import sha256_of
-from catalog.engine_constants import speed_constants
+from catalog.engine_constants import memory_policy, speed_constants
 from catalog.models.gpu import DTYPES
 from catalog.reading import read_model
 
@@ -110,6 +110,8 @@ def _gpu(entry: Mapping[str, Any]) -> Record:
 def _engine(entry: Mapping[str, Any]) -> Record:
     values = dict(entry)
     values["speed_constants"] = speed_constants(values.pop("speed_constants_of", entry["slug"]), entry["kind"])
+    memory = memory_policy(entry["slug"], values["memory_policy"], values.pop("memory_constants_of", ()))
+    values["memory_policy"] = memory
     # Constants of another engine are judgement here: no measured row of this one is in their fit.
     if basis := values.pop("speed_constants_basis", None):
         values["speed_constants"]["basis"] = basis

@@ -2,13 +2,15 @@
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from catalog.engine_versions import Version, at_version
+from estimator.constants.memory import memory_changes, memory_constants
 from estimator.constants.profiles import is_judged, profile_constants
+from estimator.constants.rows import Constant
 from estimator.engine.errors import EngineError
 from estimator.engine.memory.policy import MemoryPolicy
 from estimator.engine.specs import EngineProfile, IdealConstants, LlamaCppConstants, ServingConstants
@@ -45,6 +47,27 @@ def speed_constants(slug: str, kind: str) -> dict[str, Any]:
     stated = {name: hints[name](row.value) for name, row in profile_constants(slug).items()}
     whole = dataclasses.asdict(cls(**stated))
     return whole | {"basis": "judgement"} if is_judged(slug) else whole
+
+
+def memory_policy(slug: str, rules: Mapping[str, Any], bases: Sequence[str] = ()) -> dict[str, Any]:
+    """The memory policy of a shipped profile as the catalog stores it: its rules, and its constants from their rows.
+
+    Args:
+        slug: the profile whose rows they are.
+        rules: what its entry says beside them: layouts, flags, tables, evidence.
+        bases: profiles whose constants, as of their first releases, hold where it states none; the last one first.
+    """
+    changes = {since: dict(values) for since, values in rules.get("by_version", {}).items()}
+    for since, rows in memory_changes(slug):
+        changes.setdefault(since, {}).update(_memory_values(rows))
+    stated = [_memory_values(memory_constants(each)) for each in (*bases, slug)]
+    whole = {name: value for values in (*stated, rules) for name, value in values.items()}
+    return whole | {"by_version": changes} if changes else whole
+
+
+def _memory_values(rows: Mapping[str, Constant]) -> dict[str, int | float]:
+    whole = {name for name, hint in get_type_hints(MemoryPolicy).items() if hint is not float}
+    return {name: int(row.value) if name in whole else row.value for name, row in rows.items()}
 
 
 def engine_profile(facts: Mapping[str, Any], version: Version | None = None) -> EngineProfile:

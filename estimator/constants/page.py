@@ -19,6 +19,7 @@ _TITLES = {
     "formats.csv": "Weight formats",
     "factors.csv": "What whole engines want beside the kernel tables",
     "operators.csv": "Operators",
+    "memory.csv": "How engines use memory; no profile: where none is stated; `since`: from that release on",
     "profiles.csv": "Engine profiles; a constant without a profile is what a serving engine has that does not state it",
     "launch.csv": "Launches of passes that no graph holds, and what a request waits for",
     "scheduling.csv": "Scheduling",
@@ -41,7 +42,8 @@ def document() -> str:
     parts = [
         "# Constants and their evidence",
         "Written by `manage.py write_constants_doc` from `estimator/constants/data/`; a test keeps it current. "
-        "How engine profiles use memory stands in the catalog ([catalog.md](catalog.md)).",
+        "The rules that go with how engines use memory (layouts, flags, tables by size) stand in the catalog "
+        "([catalog.md](catalog.md)).",
         _table(
             ("basis", "constants", "what it means"),
             [(basis, str(sum(r.basis is basis for r in rows)), meaning) for basis, meaning in _BASES.items()],

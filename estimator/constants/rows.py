@@ -12,13 +12,14 @@ DATA_DIR = Path(__file__).parent / "data"
 UNITS = frozenset(
     {
         "1", "s", "s/layer", "us", "ms", "B", "B/weight", "bits/weight", "B/s", "GB/s", "FLOP/s", "GiB",
-        "elements", "tokens", "tokens/s", "sequences", "kernels", "steps", "layers", "flag",
+        "elements", "tokens", "tokens/s", "sequences", "blocks", "graphs", "passes", "kernels", "steps", "layers",
+        "flag",
     }
 )  # fmt: skip
 # Where a constant acts; a file has the columns that it needs, an empty cell holds everywhere.
 SCOPE_COLUMNS = (
-    "profile", "table", "group", "library", "back_end", "link", "family", "format", "model_class", "metric", "gpus",
-    "gpu",
+    "profile", "since", "table", "group", "library", "back_end", "link", "family", "format", "model_class", "metric",
+    "gpus", "gpu",
 )  # fmt: skip
 _REQUIRED = ("name", "value", "unit", "basis", "n", "error", "source", "date")
 _COLUMNS = frozenset((*_REQUIRED, *SCOPE_COLUMNS, "prior"))

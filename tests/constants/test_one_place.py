@@ -11,10 +11,9 @@ from estimator.constants.families import FAMILIES
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "estimator" / "engine"
 # Rooms whose formulas hold no bare figure. Left out: readers of models, fits and tokens, which hold none of the
-# estimates' constants; the simulated table of queues, which is data; defaults of a memory policy; the GPU of worked
-# examples.
+# estimates' constants; the simulated table of queues, which is data; the GPU of worked examples.
 ROOMS = ("forward_pass", "serving", "speed", "speculation", "cost", "prompt_cache", "memory", "power")
-LEFT_OUT = ("queue_table.py", "policy.py", "worked_key.py")
+LEFT_OUT = ("queue_table.py", "worked_key.py")
 MEANINGS = {
     0.0: "none",
     0.5: "half: the mean of what grows evenly, the middle",

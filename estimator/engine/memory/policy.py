@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from estimator.constants.memory import unstated_memory
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.memory.static_fraction import Tier, static_fraction
 
@@ -74,70 +75,69 @@ class MemoryPolicy:
 
     `basis` is `calibrated` where start-up logs stand behind the constants, else `assumption`.
 
-    Source of the vLLM constants: start-up logs (llm-d-planner accuracy reports and
-    empirical memory results, 2025-11 and 2026-04; vLLM issues and pull requests).
+    Numbers that a policy does not state are rows of `estimator/constants/data/memory.csv`, as of shipped profiles.
     """
 
-    utilization: float = 0.9
+    utilization: float = unstated_memory("utilization")
     utilization_of_free: bool = False
     fraction_tiers: tuple[Tier, ...] = ()
-    fraction_prefill_graphs: int = 0
-    max_num_seqs: int = 1024
-    max_batched_tokens: int = 8192
-    large_gpu_bytes: int = 70 * GIB
+    fraction_prefill_graphs: int = int(unstated_memory("fraction_prefill_graphs"))
+    max_num_seqs: int = int(unstated_memory("max_num_seqs"))
+    max_batched_tokens: int = int(unstated_memory("max_batched_tokens"))
+    large_gpu_bytes: int = int(unstated_memory("large_gpu_bytes"))
     small_families: tuple[str, ...] = ("ampere",)
-    small_max_num_seqs: int = 256
-    small_max_batched_tokens: int = 2048
+    small_max_num_seqs: int = int(unstated_memory("small_max_num_seqs"))
+    small_max_batched_tokens: int = int(unstated_memory("small_max_batched_tokens"))
     huge_gpu_bytes: int | None = None
-    huge_max_batched_tokens: int = 16384
+    huge_max_batched_tokens: int = int(unstated_memory("huge_max_batched_tokens"))
     sequences_by_free_gib: tuple[tuple[float, int], ...] = ()
     batched_tokens_follow_context: bool = False
     chunk_above_tokens: int | None = None
-    chunked_tokens: int = 512
+    chunked_tokens: int = int(unstated_memory("chunked_tokens"))
     activation_in_budget: bool = True
-    activation_constant_bytes: int = 0
-    activation_mlp_copies: float = 3.0
-    activation_hidden_copies: float = 3.0
-    hybrid_activation_bytes: int = 0
-    hybrid_mlp_copies: float = 2.0
-    hybrid_hidden_copies: float = 4.0
-    logits_copies: float = 0.0
-    stage_activation_bytes: int = 0
-    expert_workspace_copies: float = 0.0
-    runtime_overhead_bytes: int = 0
-    runtime_overhead_tp_bytes: int = 0
+    activation_constant_bytes: int = int(unstated_memory("activation_constant_bytes"))
+    activation_mlp_copies: float = unstated_memory("activation_mlp_copies")
+    activation_hidden_copies: float = unstated_memory("activation_hidden_copies")
+    hybrid_activation_bytes: int = int(unstated_memory("hybrid_activation_bytes"))
+    hybrid_mlp_copies: float = unstated_memory("hybrid_mlp_copies")
+    hybrid_hidden_copies: float = unstated_memory("hybrid_hidden_copies")
+    logits_copies: float = unstated_memory("logits_copies")
+    stage_activation_bytes: int = int(unstated_memory("stage_activation_bytes"))
+    expert_workspace_copies: float = unstated_memory("expert_workspace_copies")
+    runtime_overhead_bytes: int = int(unstated_memory("runtime_overhead_bytes"))
+    runtime_overhead_tp_bytes: int = int(unstated_memory("runtime_overhead_tp_bytes"))
     runtime_overhead_pp_bytes: int | None = None
     graphs_in_budget: bool = False
-    cuda_graph_bytes: int = 0
-    cuda_graph_size_bytes: int = 0
-    block_tokens: int = 16
+    cuda_graph_bytes: int = int(unstated_memory("cuda_graph_bytes"))
+    cuda_graph_size_bytes: int = int(unstated_memory("cuda_graph_size_bytes"))
+    block_tokens: int = int(unstated_memory("block_tokens"))
     hybrid_cache: bool = True
     uniform_window: bool = True
     window_adds_batched_tokens: bool = True
     cache_layout: CacheLayout = CacheLayout.TOKENS
-    group_padding: float = 1.0
-    latent_alignment_tokens: int = 64
+    group_padding: float = unstated_memory("group_padding")
+    latent_alignment_tokens: int = int(unstated_memory("latent_alignment_tokens"))
     packed_groups: bool = False
-    in_flight_batches: int = 1
+    in_flight_batches: int = int(unstated_memory("in_flight_batches"))
     states_keep_prefixes: bool = False
-    state_blocks_with_prefixes: int = 1
+    state_blocks_with_prefixes: int = int(unstated_memory("state_blocks_with_prefixes"))
     state_element_bytes: int | None = None
     recurrent_element_bytes: int | None = None
     draft_lengthens_convolution: bool = False
-    window_pool_ratio: float = 0.8
-    state_pool_ratio: float = 0.9
+    window_pool_ratio: float = unstated_memory("window_pool_ratio")
+    state_pool_ratio: float = unstated_memory("state_pool_ratio")
     sequences_within_blocks: bool = False
     printed_tokens: Literal["blocks", "concurrency"] = "blocks"
-    mxfp4_pad_columns: int = 0
-    mxfp4_pad_hidden: int = 0
+    mxfp4_pad_columns: int = int(unstated_memory("mxfp4_pad_columns"))
+    mxfp4_pad_hidden: int = int(unstated_memory("mxfp4_pad_hidden"))
     nominal_weights: bool = False
     input_embedding_on_host: bool = False
     experts_on_host: bool = False
     tables_on_host: bool = False
     head_counts_as_layer: bool = False
-    fp8_latent_bytes: int = 0
-    fp8_unrotated_latent_bytes: int = 0
-    fp8_index_bytes: int = 0
+    fp8_latent_bytes: int = int(unstated_memory("fp8_latent_bytes"))
+    fp8_unrotated_latent_bytes: int = int(unstated_memory("fp8_unrotated_latent_bytes"))
+    fp8_index_bytes: int = int(unstated_memory("fp8_index_bytes"))
     cache_formats: tuple[str, ...] = ("bf16", "fp16", "fp8", "int8", "int4")
     basis: Literal["calibrated", "assumption"] = "assumption"
     evidence: str = ""

@@ -1,11 +1,9 @@
 """Plans on the shipped memory policies and models."""
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import yaml
-
+from catalog.data_files import engines
 from catalog.engine_versions import at_version, covers, named_version
 from estimator.engine.memory.ledger import RankMemory
 from estimator.engine.memory.plan import MemoryPlan
@@ -16,14 +14,10 @@ from estimator.engine.reading.reader import read_config
 from estimator.engine.specs import Parallelism, Precision
 from tests.engine.reading.test_exact_answers import MODELS
 
-ROOT = Path(__file__).parents[3]
-
 
 @cache
 def policies() -> dict[str, MemoryPolicy]:
-    with (ROOT / "catalog/data/engines.yaml").open(encoding="utf-8") as stream:
-        content = yaml.safe_load(stream)
-    return {entry["slug"]: MemoryPolicy(**at_version(entry["memory_policy"], None)) for entry in content["engines"]}
+    return {one.slug: MemoryPolicy(**at_version(one.values["memory_policy"], None)) for one in engines().records}
 
 
 @cache
@@ -31,11 +25,9 @@ def policy_of(release: str) -> MemoryPolicy:
     """The policy of a release such as `vllm-0.20.0`, with the changes inside its profile up to it."""
     asked = named_version(release)
     assert asked is not None, release
-    with (ROOT / "catalog/data/engines.yaml").open(encoding="utf-8") as stream:
-        content = yaml.safe_load(stream)
-    for entry in content["engines"]:
-        if entry["engine"] == asked[0] and covers(entry["engine_version"], asked[1]):
-            return MemoryPolicy(**at_version(entry["memory_policy"], asked[1]))
+    for one in engines().records:
+        if one.values["engine"] == asked[0] and covers(one.values["engine_version"], asked[1]):
+            return MemoryPolicy(**at_version(one.values["memory_policy"], asked[1]))
     raise LookupError(release)
 
 
