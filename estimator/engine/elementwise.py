@@ -11,7 +11,7 @@ def any_of(flags: Any) -> bool:
     >>> any_of(np.float64(0.0)), any_of(np.array([0.0, 2.0])), any_of(np.bool_(True))
     (False, True, True)
     """
-    return bool(np.any(flags)) if isinstance(flags, np.ndarray) else bool(flags)
+    return bool(flags.any()) if isinstance(flags, np.ndarray) else bool(flags)
 
 
 def choose(flags: Any, one: Any, other: Any) -> Any:

@@ -1,11 +1,12 @@
 """Many folded keys as one value of arrays: the constants of a row are then a gather, not a loop."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 ValueT = TypeVar("ValueT")
 
@@ -35,19 +36,43 @@ def stack(values: Sequence[ValueT]) -> ValueT:
     return type(first)(**stacked)
 
 
-def take(stacked: ValueT, index: Any) -> ValueT:
-    """The stacked value with its arrays gathered by `index`, one entry per row; values within values likewise."""
-    kind: Any = type(stacked)
-    made: ValueT = kind(**{name: _taken(getattr(stacked, name), index) for name in _names(kind)})
-    return made
+class Gatherer(Generic[ValueT]):
+    """A stacked value whose arrays lie in one matrix: rows of an index are gathered at once, not array by array."""
+
+    def __init__(self, stacked: ValueT) -> None:
+        leaves = _leaves(stacked)
+        self._matrix = np.concatenate(leaves).reshape(len(leaves), -1)
+        self._rebuild = _rebuilder(stacked)
+
+    def take(self, index: Any) -> ValueT:
+        """The value with the entries of an index, of its shape; of a number the entries as numbers."""
+        made: ValueT = self._rebuild(iter(self._matrix.take(index, axis=1, mode="clip")))
+        return made
 
 
-def _taken(value: Any, index: Any) -> Any:
+def _leaves(value: Any) -> list[npt.NDArray[np.float64]]:
+    """The arrays of a stacked value, depth first."""
     if isinstance(value, np.ndarray):
-        return value.take(index, mode="clip")
+        return [value]
+    if value is None:
+        return []
+    kind: Any = type(value)
+    parts = value if isinstance(value, tuple) else [getattr(value, name) for name in _names(kind)]
+    return [leaf for part in parts for leaf in _leaves(part)]
+
+
+def _rebuilder(value: Any) -> Callable[[Iterator[Any]], Any]:
+    """What makes a value of this form from its leaves, in their order."""
+    if isinstance(value, np.ndarray):
+        return next
+    if value is None:
+        return lambda leaves: None
     if isinstance(value, tuple):
-        return tuple(_taken(one, index) for one in value)
-    return None if value is None else take(value, index)
+        parts = [_rebuilder(part) for part in value]
+        return lambda leaves: tuple([part(leaves) for part in parts])
+    kind: Any = type(value)
+    fields_of = [(name, _rebuilder(getattr(value, name))) for name in _names(kind)]
+    return lambda leaves: kind(**{name: part(leaves) for name, part in fields_of})
 
 
 @cache
