@@ -132,6 +132,12 @@ def rows_at(columns: Mapping[str, Sequence[Any]], sizes: Sequence[float]) -> lis
     return [dict(zip(shown, row, strict=True)) for row in zip(*shown.values(), strict=True)]
 
 
+def bands_at(columns: Mapping[str, Any], metric: str) -> list[Band | None]:
+    """A metric of every row of the engine's columns with its band; None where it is not said."""
+    ends = (columns[f"{metric}_{side}"].tolist() for side in ("low", "mid", "high"))
+    return [None if band is None else Band(**band) for band in _bands(*ends)]
+
+
 def _bands(lows: Sequence[float], mids: Sequence[float], highs: Sequence[float]) -> list[dict[str, float] | None]:
     """A band for each row."""
     ends = zip(lows, mids, highs, strict=True)

@@ -33,7 +33,7 @@ from estimator.estimates.throughput.caveats import throughput_assumptions, throu
 from estimator.estimates.throughput.compute import Throughput, estimate_throughput
 from estimator.estimates.throughput.energy import energy_part
 from estimator.estimates.throughput.explain import steps_of
-from estimator.estimates.throughput.figures import band_part, figures_at
+from estimator.estimates.throughput.figures import band_part, bands_at
 from estimator.estimates.throughput.idle import idle_settings_of_speed
 from estimator.estimates.throughput.rows import rows_of
 from estimator.estimates.throughput.setting import workload_of
@@ -208,18 +208,11 @@ def _curve(judged: Judged) -> list[CurvePoint]:
     spread = np.linspace(1, most, CURVE_POINTS) if most <= 2 * CURVE_POINTS else np.geomspace(1, most, CURVE_POINTS)
     loads = np.unique(np.round([*spread, min(workload.concurrency, most)]))
     columns = judged.setting.sweep.evaluate(rows_of(workload, loads))
-    points = []
-    for place, load in enumerate(loads):
-        expected = figures_at(columns, place, float(load)).expected
-        points.append(
-            CurvePoint(
-                concurrency=int(load),
-                ttft_s=band_part(expected["ttft_s"]),
-                tpot_s=band_part(expected["tpot_s"]),
-                tokens_per_s_total=band_part(expected["tokens_per_s_total"]),
-            )
-        )
-    return points
+    times = (bands_at(columns, name) for name in ("ttft_s", "tpot_s", "tokens_per_s_total"))
+    return [
+        CurvePoint(concurrency=int(load), ttft_s=ttft, tpot_s=tpot, tokens_per_s_total=total)
+        for load, ttft, tpot, total in zip(loads.tolist(), *times, strict=True)
+    ]
 
 
 def _change(one: Change) -> ChangePart:
