@@ -8,12 +8,14 @@ from dataclasses import dataclass
 class Usage:
     """One kind of user of a row: how many, in words, and where to see them.
 
-    `label` is what people read ("report versions"), `url` an address inside the service or None.
+    `label` is what people read ("report versions"), `url` an address inside the service or None; `binds` says that the
+    row keeps its name and constants while there is one.
     """
 
     label: str
     count: int
     url: str | None = None
+    binds: bool = True
 
 
 Counter = Callable[[str, str], Usage]
@@ -35,5 +37,5 @@ def usages(kind: str, slug: str) -> list[Usage]:
 
 
 def usage_count(kind: str, slug: str) -> int:
-    """How many users of a row there are in all."""
-    return sum(usage.count for usage in usages(kind, slug))
+    """How many users hold a row to its name and constants."""
+    return sum(usage.count for usage in usages(kind, slug) if usage.binds)

@@ -5,9 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext as _
-
-from estimator.figures import written
+from catalog.price_words import meter_words, place_words, unit_words
 
 Row = Mapping[str, Any]
 _SINCE_EVER = ""
@@ -66,7 +64,7 @@ def changes(rows: Iterable[Row], today: datetime.date) -> list[Changed]:
                 Changed(
                     day=day,
                     meter=_meter(row),
-                    where=_where(row),
+                    where=place_words(row),
                     before=None if before is None else before["amount"],
                     after=None if after is None else after["amount"],
                     source=row["source"],
@@ -89,20 +87,6 @@ def plain_history(rows: Iterable[Row], meters: Sequence[str]) -> dict[str, list[
         for meter in meters
         if meter in found
     }
-
-
-def meter_words(meter: str) -> str:
-    """A meter as people say it."""
-    return {
-        "input": _("Input"), "output": _("Output"), "cache_read": _("Read from cache"),
-        "cache_write": _("Written to cache"), "cache_write_5m": _("Written to cache for 5 min"),
-        "cache_write_1h": _("Written to cache for 1 h"), "cache_storage_hour": _("Kept in cache for an hour"),
-    }.get(meter, meter.replace("_", " ").capitalize())  # fmt: skip
-
-
-def unit_words(unit: str) -> str:
-    """A unit as people say it."""
-    return {"mtok": _("million tokens"), "mtok_hour": _("million tokens an hour")}.get(unit, unit.replace("_", " "))
 
 
 def _holds(row: Row, day: str) -> bool:
@@ -129,7 +113,7 @@ def _by_thing(rows: Iterable[Row]) -> dict[tuple[Any, ...], list[Row]]:
 def _price(row: Row) -> Price:
     return Price(
         meter=_meter(row),
-        where=_where(row),
+        where=place_words(row),
         amount=row["amount"],
         unit=unit_words(row["unit"]),
         since=row["effective_from"],
@@ -144,17 +128,3 @@ def _price(row: Row) -> Price:
 
 def _meter(row: Row) -> str:
     return meter_words(row["meter"])
-
-
-def _where(row: Row) -> str:
-    """Channel, place, tier and hours of a price, in words; empty for the plain one."""
-    parts = [row["channel"]] if row["channel"] != "standard" else []
-    if row["endpoint_class"]:
-        parts.append(row["endpoint_class"])
-    if row["tier_above_tokens"]:
-        text = _("prompts from %(n)s tokens") if row["tier_operator"] == "ge" else _("prompts above %(n)s tokens")
-        parts.append(text % {"n": written.count(row["tier_above_tokens"])})
-    if row["daily_start"]:
-        hours = {"start": row["daily_start"][:5], "end": row["daily_end"][:5], "zone": row["daily_zone"]}
-        parts.append(_("%(start)s to %(end)s %(zone)s") % hours)
-    return ", ".join(parts)

@@ -13,9 +13,12 @@ class ReportsConfig(AppConfig):
 
     def ready(self) -> None:
         """Keep the triggers of frozen versions in place after every migrate; tell the catalog what reports use."""
+        from catalog.review import register_question
         from catalog.usage import register_usage
         from reports import triggers
+        from reports.review import failed_reports
         from reports.usage import versions_with
 
         register_usage("reports", versions_with)
+        register_question("failed-reports", failed_reports)
         post_migrate.connect(triggers.on_post_migrate, sender=self, dispatch_uid="reports.triggers")

@@ -6,10 +6,11 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
@@ -19,9 +20,14 @@ from import_export.forms import ConfirmImportForm
 from simple_history.admin import SimpleHistoryAdmin
 from unfold.admin import ModelAdmin
 from unfold.contrib.import_export.forms import ExportForm, ImportForm
-from unfold.decorators import display
+from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from catalog.admin.another import CLONED, start_from
+from catalog.admin.bulk_edit import BulkEdit
+from catalog.admin.figure_fields import figure_field
+from catalog.admin.import_faults import FaultyImports
+from catalog.admin.related import rows_that_name
 from catalog.admin.two_editors import TwoEditors, TwoEditorsForm
 from catalog.edits import edited_words
 from catalog.models import CatalogRecord, CatalogRow
@@ -85,7 +91,7 @@ class ChangedSincePreviewError(Exception):
     """Somebody wrote to the catalog between the preview of an import and its confirmation."""
 
 
-class CatalogAdmin(TwoEditors, SimpleHistoryAdmin, ModelAdmin, ImportExportModelAdmin):
+class CatalogAdmin(BulkEdit, TwoEditors, SimpleHistoryAdmin, FaultyImports, ModelAdmin, ImportExportModelAdmin):
     """Base of the catalog's pages; edits by people are marked, so that loaders leave the rows alone."""
 
     form = CatalogForm
@@ -97,11 +103,38 @@ class CatalogAdmin(TwoEditors, SimpleHistoryAdmin, ModelAdmin, ImportExportModel
     warn_unsaved_form = True
     compressed_fields = True
     history_list_display = ["history_change_reason"]
+    delete_confirmation_template = "catalog/admin/delete.html"
+    import_template_name = "catalog/admin/import.html"
+    actions: Any = ("edit_together",)
+    actions_detail: Any = ["start_another"]
     readonly_fields: tuple[str, ...] = ("kept_by", "used_by", "source_links", "created_at", "updated_at")
     provenance = (
         _("Provenance"),
         {"fields": ("notes", "kept_by", "used_by", "source_links", "created_at", "updated_at")},
     )
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        """The usual addresses and the form of many rows."""
+        name = f"catalog_{self.opts.model_name}_together"
+        return [path("together/", self.admin_site.admin_view(self.together_view), name=name), *super().get_urls()]
+
+    @action(description=_("Start another from this"), url_path="start-another", permissions=["start_another"])
+    def start_another(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Lead to the form of a new row, filled in from this one."""
+        address = reverse(f"admin:catalog_{self.opts.model_name}_add")
+        return HttpResponseRedirect(f"{address}?{CLONED}={object_id}")
+
+    def has_start_another_permission(self, request: HttpRequest, *_: Any) -> bool:
+        """Who may add rows; what is filled in is for those who may see the row."""
+        return bool(self.has_add_permission(request))
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """As Django's, or the values of the row that the new one starts from."""
+        number = request.GET.get(CLONED, "")
+        row = self.get_queryset(request).filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
+        if row is None or not self.has_view_permission(request, row):
+            return dict(super().get_changeform_initial_data(request))
+        return start_from(row)
 
     def has_import_permission(self, request: HttpRequest) -> bool:
         """Importing adds and changes rows."""
@@ -156,6 +189,8 @@ class CatalogAdmin(TwoEditors, SimpleHistoryAdmin, ModelAdmin, ImportExportModel
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         """As Django's, with JSON laid out for reading."""
+        if (figure := figure_field(db_field)) is not None:
+            return figure
         field = super().formfield_for_dbfield(db_field, request, **options)
         if isinstance(field, forms.JSONField):
             field.encoder = _IndentedJson
@@ -173,6 +208,12 @@ class CatalogAdmin(TwoEditors, SimpleHistoryAdmin, ModelAdmin, ImportExportModel
         for row in formset.deleted_objects:
             delete_by_person(row, user=request.user, reason=reason)
         formset.save_m2m()
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        """As Django's, with what uses the row."""
+        row = self.get_object(request, unquote(object_id))
+        said = {"used_by": self.used_by(row)} if row is not None and self.has_view_permission(request, row) else {}
+        return super().delete_view(request, object_id, {**said, **(extra_context or {})})
 
     def delete_model(self, request: HttpRequest, obj: CatalogRecord) -> None:
         """Delete through the one service."""
@@ -212,7 +253,7 @@ class CatalogAdmin(TwoEditors, SimpleHistoryAdmin, ModelAdmin, ImportExportModel
         """Counts of the reports and others that used the row, with links."""
         if row.pk is None:
             return gettext("nothing yet")
-        found = usages(kind_of(row), row.slug)
+        found = [*usages(kind_of(row), getattr(row, "slug", "")), *rows_that_name(row)]
         if not found:
             return gettext("Nothing that is registered.")
         return format_html_join(

@@ -1,5 +1,6 @@
 """The page that reads a pasted config.json, shows what was understood, and saves it when told to."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -14,6 +15,8 @@ from unfold.views import UnfoldModelAdminViewMixin
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
 from catalog.admin import units
+from catalog.admin.another import CLONED
+from catalog.models import LanguageModel
 from catalog.models.row import validate_slug
 from catalog.services.model_import import ConfigTextError, ModelPreview, import_model, parse_config, preview_model
 from estimator.engine.errors import EngineError, UnknownArchitectureError
@@ -112,6 +115,15 @@ class ConfigImportView(UnfoldModelAdminViewMixin, _FormView):
     permission_required = ("catalog.add_languagemodel", "catalog.change_languagemodel")
     template_name = "catalog/admin/import_config.html"
     form_class = ConfigImportForm
+
+    def get_initial(self) -> dict[str, Any]:
+        """The config of the model from which another starts, where the address names one."""
+        number = self.request.GET.get(CLONED, "")
+        row = LanguageModel.objects.filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
+        if row is None:
+            return super().get_initial()
+        text = json.dumps(row.config, indent=2, ensure_ascii=False)
+        return {"name": gettext("%(name)s (copy)") % {"name": row.name}, "source": row.source, "config": text}
 
     def form_valid(self, form: ConfigImportForm) -> HttpResponse:
         """Show the preview, or save when asked from there."""

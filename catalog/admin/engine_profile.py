@@ -26,7 +26,7 @@ class EngineProfileAdmin(CatalogAdmin):
     list_filter = ("kind", "engine", "edited_by_person")
     search_fields = ("slug", "name", "engine", "engine_version", "evidence", "notes")
     autocomplete_fields = ("parent",)
-    actions_detail = ["make_new_version"]
+    actions_detail = ["make_new_version", "start_another"]
     fieldsets = (
         (None, {"fields": (("name", "slug"), ("engine", "engine_version"), ("kind", "aliases"), "change_reason")}),
         (_("Constants"), {"fields": ("memory_policy", "speed_constants")}),

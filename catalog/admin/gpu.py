@@ -2,21 +2,67 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
-from django.utils.html import format_html_join
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from catalog.admin import units
-from catalog.admin.base import CatalogAdmin
+from catalog.admin.base import CatalogAdmin, CatalogForm
 from catalog.admin.resources import GpuResource
-from catalog.edits import sources_by_figure
+from catalog.admin.units import kind_of_figure
+from catalog.edits import figure_key, sources_by_figure
 from catalog.models import Gpu
+
+# What stands beside a figure; the whole source stands under the sources of the page.
+_LONGEST_SOURCE = 90
+
+
+class GpuForm(CatalogForm):
+    """An accelerator's form: each figure with its source and day beside it, and one source for what is changed."""
+
+    source_of_change = forms.CharField(
+        label=_("Source of what you change"), required=False, max_length=500, widget=UnfoldAdminTextInputWidget(),
+        help_text=_("Where the new figures stand: address, sheet, reading. It becomes their source, with today's day."),
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        sources = sources_by_figure(self.instance) if self.instance.pk else {}
+        for name, field in self.fields.items():
+            value = getattr(self.instance, name, None)
+            kind = kind_of_figure(name)
+            stated = sources.get(figure_key(name)) or (sources.get("*") if kind else None)
+            if kind == "bytes" and value:
+                field.help_text = format_html("{} {}", field.help_text, _("About %s.") % units.binary_bytes(value))
+            if stated and value is not None:
+                field.help_text = format_html("{} {}", field.help_text, _source_words(stated))
+
+    def clean(self) -> dict[str, Any] | None:
+        """As every row's; the source given becomes that of the figures that changed."""
+        source = self.cleaned_data.get("source_of_change")
+        figures = [name for name in self.changed_data if kind_of_figure(name) or name == "tdp_w"]
+        if source and "sources" in self.cleaned_data:
+            entry = {"source": source, "date": timezone.now().date().isoformat(), "confidence": "medium"}
+            kept = self.cleaned_data["sources"] or {}
+            self.cleaned_data["sources"] = kept | {figure_key(name): entry for name in figures}
+        return super().clean()
+
+
+def _source_words(stated: dict[str, Any]) -> str:
+    words = _("Source: %(source)s") % {"source": Truncator(stated.get("source", "")).chars(_LONGEST_SOURCE)}
+    parts = [words, str(stated.get("date") or ""), str(stated.get("confidence") or "")]
+    return ", ".join(part for part in parts if part) + "."
 
 
 @admin.register(Gpu)
 class GpuAdmin(CatalogAdmin):
     """Memory, bandwidth, dense rates and links, with the source of each figure."""
 
+    form = GpuForm
     resource_classes = [GpuResource]
     list_display = (
         "named", "vendor", "architecture", "memory", "memory_seen", "bandwidth", "bf16", "fp8", "link_shown",
@@ -28,7 +74,8 @@ class GpuAdmin(CatalogAdmin):
     readonly_fields = (*CatalogAdmin.readonly_fields, "human_units", "kernels", "figure_sources")
     fieldsets = (
         (None, {"fields": (("name", "slug"), ("vendor", "architecture"), ("compute_capability", "form_factor"),
-                           ("launch_date", "confidence"), "human_units", "kernels", "change_reason")}),
+                           ("launch_date", "confidence"), "human_units", "kernels",
+                           ("change_reason", "source_of_change"))}),
         (_("Memory"), {"fields": (("memory_type", "devices_per_unit"), ("memory_vendor_bytes", "memory_driver_bytes"),
                                   ("memory_visible_bytes", "memory_bandwidth_bytes_per_s"))}),
         (_("Dense rates"), {"fields": (("peak_fp32_flops_per_s", "peak_tf32_flops_per_s"),

@@ -12,6 +12,7 @@ from unfold.admin import TabularInline
 from unfold.decorators import action
 
 from catalog.admin import units
+from catalog.admin.another import CLONED
 from catalog.admin.base import CatalogAdmin
 from catalog.admin.config_import import ConfigImportView
 from catalog.admin.resources import LanguageModelResource
@@ -33,6 +34,23 @@ class CheckpointInline(TwoEditorsInline, TabularInline):
         return units.decimal_bytes(checkpoint.stored_weight_bytes) if checkpoint.pk else units.UNKNOWN
 
 
+class KnownCheckpoint(admin.SimpleListFilter):
+    """Models with and without stored sizes."""
+
+    title = _("checkpoint")
+    parameter_name = "checkpoint"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The choices."""
+        return [("none", _("none known")), ("some", _("known"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """The rows of the choice."""
+        if self.value() == "none":
+            return queryset.filter(checkpoints__isnull=True)
+        return queryset.filter(checkpoints__isnull=False).distinct() if self.value() == "some" else queryset
+
+
 @admin.register(LanguageModel)
 class LanguageModelAdmin(CatalogAdmin):
     """Architectures as read from their configs, published totals, and checkpoints by stored bytes."""
@@ -48,7 +66,7 @@ class LanguageModelAdmin(CatalogAdmin):
         "released_on",
         "edited_by_person",
     )
-    list_filter = ("family", "publisher", "edited_by_person")
+    list_filter = (KnownCheckpoint, "family", "publisher", "edited_by_person")
     search_fields = ("slug", "name", "family", "publisher", "source", "notes")
     inlines = [CheckpointInline]
     actions_list = ["open_import"]
@@ -85,6 +103,12 @@ class LanguageModelAdmin(CatalogAdmin):
     def open_import(self, request: HttpRequest) -> HttpResponse:
         """Go to the import page."""
         return HttpResponseRedirect(reverse("admin:catalog_languagemodel_import_config"))
+
+    @action(description=_("Start another from this"), url_path="start-another", permissions=["start_another"])
+    def start_another(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Lead to the page that reads a config, with that of this model in it."""
+        address = reverse("admin:catalog_languagemodel_import_config")
+        return HttpResponseRedirect(f"{address}?{CLONED}={object_id}")
 
     def has_add_permission(self, request: HttpRequest, *_: Any) -> bool:
         """As Django's; list actions may ask with more."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from catalog.models import ApiPrice
+from catalog.price_words import amount_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ def timeline(row: ApiPrice) -> list[Line]:
         Line(
             mark="→" if each.pk == row.pk else "",
             period=f"{each.effective_from or '…'} – {each.effective_to or '…'}",
-            price=f"{each.amount.normalize():f} {each.currency}/{each.unit}",
+            price=amount_words(each),
             note=_("voided: %(why)s") % {"why": each.void_reason} if each.voided_at else each.basis,
         )
         for each in rows

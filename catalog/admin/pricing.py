@@ -1,11 +1,13 @@
 """Sellers, prices, cache policies and offers in the admin: prices as timelines, closed and voided by actions."""
 
+import datetime
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -14,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldBooleanWidget
 
 from catalog.admin.base import CatalogAdmin, CatalogForm
+from catalog.admin.price_desk import PriceDesksView, PriceDeskView
 from catalog.admin.price_lines import timeline
 from catalog.admin.resources import (
     ApiModelResource,
@@ -25,6 +28,8 @@ from catalog.admin.resources import (
     ProviderResource,
 )
 from catalog.models import ApiModel, ApiPrice, CachePolicy, GpuOffer, PriceList, PriceRule, Provider
+from catalog.price_desk import STALE_DAYS
+from catalog.price_words import amount_words
 from catalog.selectors import UNDISPUTED, in_force_on
 from catalog.services.people import save_by_person
 from catalog.services.prices import check_period, close_price, last_end, next_start, void_price
@@ -90,6 +95,24 @@ class InForce(admin.SimpleListFilter):
         return queryset.filter(effective_to__lte=today, voided_at__isnull=True) if choice == "past" else queryset
 
 
+class ReadOn(admin.SimpleListFilter):
+    """Prices that nobody read for long, and those of which nobody knows when they were read."""
+
+    title = _("last read")
+    parameter_name = "read"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The choices."""
+        return [("old", _("more than %(n)d days ago") % {"n": STALE_DAYS}), ("never", _("on no known day"))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """The rows of the choice."""
+        if self.value() == "never":
+            return queryset.filter(date_seen__isnull=True)
+        before = timezone.now().date() - datetime.timedelta(days=STALE_DAYS)
+        return queryset.filter(date_seen__lt=before) if self.value() == "old" else queryset
+
+
 class Disputed(admin.SimpleListFilter):
     """Prices of which a public list states another amount."""
 
@@ -113,11 +136,11 @@ class ApiPriceAdmin(CatalogAdmin):
 
     resource_classes = [ApiPriceResource]
     form = ApiPriceForm
-    list_display = ("slug", "meter", "price", "channel", "tier", "period", "basis", "state")
-    list_filter = (InForce, Disputed, "channel", "basis", "provider", "edited_by_person")
+    list_display = ("slug", "meter", "price", "channel", "tier", "period", "seen", "state", "on_desk")
+    list_filter = (InForce, Disputed, ReadOn, "channel", "basis", "provider", "edited_by_person")
     search_fields = ("slug", "model", "meter", "source")
     list_select_related = ("provider",)
-    actions = ("end_today", "void")
+    actions = ("edit_together", "end_today", "void")
     autocomplete_fields = ("provider",)
     readonly_fields = (
         "timeline_of_meter", "kept_by", "elsewhere", "voided_at", "void_reason", "price_list", "created_at",
@@ -154,6 +177,16 @@ class ApiPriceAdmin(CatalogAdmin):
                 text = gettext("From %(start)s to %(end)s no price of this meter holds.") % {"start": start, "end": end}
                 self.message_user(request, text, messages.WARNING)
 
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        """The usual addresses and the desk."""
+        desks = self.admin_site.admin_view(PriceDesksView.as_view(model_admin=self))
+        one = self.admin_site.admin_view(PriceDeskView.as_view(model_admin=self))
+        return [
+            path("desk/", desks, name="catalog_apiprice_desks"),
+            path("desk/<str:slug>/", one, name="catalog_apiprice_desk"),
+            *super().get_urls(),
+        ]
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Prices are voided, not deleted: reports may have used them."""
         return False
@@ -161,7 +194,18 @@ class ApiPriceAdmin(CatalogAdmin):
     @admin.display(description=_("price"), ordering="amount")
     def price(self, row: ApiPrice) -> str:
         """Amount, currency and unit."""
-        return f"{row.amount.normalize():f} {row.currency}/{row.unit}"
+        return amount_words(row)
+
+    @admin.display(description=_("read on"), ordering="date_seen")
+    def seen(self, row: ApiPrice) -> str:
+        """When it was last read at its source."""
+        return row.date_seen.isoformat() if row.date_seen else "—"
+
+    @admin.display(description=_("desk"))
+    def on_desk(self, row: ApiPrice) -> SafeString:
+        """A way to all prices of the model."""
+        address = reverse("admin:catalog_apiprice_desk", args=[row.slug])
+        return format_html('<a class="underline" href="{}">{}</a>', address, _("Price desk"))
 
     @admin.display(description=_("tier"), ordering="tier_above_tokens")
     def tier(self, row: ApiPrice) -> str:

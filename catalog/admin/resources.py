@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Model
 from django.utils.translation import gettext as _
 from import_export import fields, resources
 from import_export.widgets import ForeignKeyWidget
 
+from catalog.admin.import_faults import faults_of_file, faults_of_rows
+from catalog.admin.units import kind_of_figure, read_figure
 from catalog.models import (
     ApiModel,
     ApiPrice,
@@ -40,13 +43,43 @@ class CatalogResource(resources.ModelResource):
     """Rows by slug; what a spreadsheet changes counts as edited by a person."""
 
     _user: Any = None
+    # Columns that an import passes over.
+    passed_over: tuple[str, ...] = ()
+    # Figures that are there and that the file leaves empty.
+    erased: list[str]
 
-    def import_data(self, *args: Any, dry_run: bool = False, **options: Any) -> Any:
-        """As the library's; outside a dry run in one catalog write."""
-        if dry_run:
-            return super().import_data(*args, dry_run=True, **options)
-        with catalog_write(only_if_touched=True):
-            return super().import_data(*args, dry_run=False, **options)
+    def import_data(self, dataset: Any, dry_run: bool = False, **options: Any) -> Any:
+        """As the library's; outside a dry run in one catalog write. A trial collects every fault of the file."""
+        self.erased = []
+        if not dry_run:
+            with catalog_write(only_if_touched=True):
+                return super().import_data(dataset, dry_run=False, **options)
+        of_file = faults_of_file(self, dataset)
+        result = super().import_data(dataset, dry_run=True, **options)
+        result.faults = of_file + faults_of_rows(result, dataset)
+        result.erased = self.erased
+        return result
+
+    def import_field(self, field: Any, instance: Any, row: Any, is_m2m: bool = False, **options: Any) -> None:
+        """As the library's; figures may be written with their unit, and one that goes is noted.
+
+        Raises:
+            ValueError: the value is none of the column's, in words.
+        """
+        name = field.attribute or ""
+        before = getattr(instance, name, None) if instance.pk else None
+        text = row.get(field.column_name)
+        if (kind := kind_of_figure(name)) and isinstance(text, str) and text.strip() and not _is_number(text):
+            row[field.column_name] = read_figure(text, kind)
+        try:
+            super().import_field(field, instance, row, is_m2m, **options)
+        except ArithmeticError as broken:
+            raise ValueError(_("This is no number.")) from broken
+        except ObjectDoesNotExist as missing:
+            text = _("There is no %(kind)s %(slug)s.") % {"kind": field.column_name, "slug": text}
+            raise ValueError(text) from missing
+        if before not in (None, "") and getattr(instance, name, None) in (None, ""):
+            self.erased.append(f"{instance}: {field.column_name} ({before})")
 
     def before_import(self, dataset: Any, **options: Any) -> None:
         """Remember who imports."""
@@ -55,6 +88,14 @@ class CatalogResource(resources.ModelResource):
     def do_instance_save(self, instance: Any, is_create: bool) -> None:
         """Save through the one service for people's edits."""
         save_by_person(instance, user=self._user, reason=_("Imported from a spreadsheet"))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 class _Options:

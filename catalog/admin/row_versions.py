@@ -1,6 +1,6 @@
 """What a row looked like when somebody opened it, and what changed since: the base of saves by two editors."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import DateTimeField, Field, JSONField, Model
 from django.utils.translation import gettext as _
 
+from catalog.admin.units import figure_words, kind_of_figure
 from catalog.canonical import canonical_json, sha256_of
 from catalog.edits import OURS
 
@@ -97,6 +98,16 @@ def locked(model: type[Model], pk: Any) -> Model | None:
     """The row as it is stored, locked until the end of the transaction where there is one."""
     rows = model._base_manager.filter(pk=pk)
     return (rows.select_for_update() if connection.in_atomic_block else rows).first()
+
+
+def said(field: "Field[Any, Any]", text: str | None) -> str:
+    """A value of a field for a message, a figure in people's units."""
+    return figure_words(field.name, text) if text and kind_of_figure(field.name) else shown(text)
+
+
+def change_words(found: Iterable[Difference]) -> str:
+    """Differences as one phrase: each field from what to what."""
+    return "; ".join(f"{each.label}: {said(each.field, each.old)} → {said(each.field, each.now)}" for each in found)
 
 
 def shown(text: str | None) -> str:

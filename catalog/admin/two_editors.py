@@ -20,10 +20,11 @@ from unfold.forms import ActionForm, PaginationInlineFormSet
 from catalog.admin.row_versions import (
     Difference,
     Values,
+    change_words,
     differences,
     locked,
     read_token,
-    shown,
+    said,
     sign,
     text_of,
     token_of,
@@ -134,9 +135,9 @@ class TwoEditorsForm(_ModelForm):
             % {"who": who_changed(stored)}
         ]
         for each in found:
-            words = {"field": each.label, "old": shown(each.old), "theirs": shown(each.now)}
+            words = {"field": each.label, "old": said(each.field, each.old), "theirs": said(each.field, each.now)}
             if each.field.name in mine:
-                words["yours"] = shown(text_of(each.field, self.cleaned_data.get(each.field.name)))
+                words["yours"] = said(each.field, text_of(each.field, self.cleaned_data.get(each.field.name)))
                 text = _("%(field)s: was %(old)s, theirs %(theirs)s, yours %(yours)s (kept in the form).")
             else:
                 text = _("%(field)s: was %(old)s, theirs %(theirs)s; you did not change it.")
@@ -315,7 +316,7 @@ class TwoEditors(_HoldsRowSeen, _Admin):
             before = read_token(seen["rows"].get(key, ""))
             stored = locked(self.model, key) if before is not None else None
             if before is not None and stored is not None and (found := differences(before, stored)):
-                changes = "; ".join(f"{each.label}: {shown(each.old)} → {shown(each.now)}" for each in found)
+                changes = change_words(found)
                 lines.append(
                     _("%(row)s was changed by %(who)s since it was shown (%(changes)s): nothing was done.")
                     % {"row": stored, "who": who_changed(stored), "changes": changes}

@@ -7,6 +7,7 @@ from catalog.models.engine_profile import EngineProfile
 from catalog.models.gpu import Gpu
 from catalog.models.gpu_offer import GpuOffer
 from catalog.models.language_model import Checkpoint, LanguageModel
+from catalog.models.left_alone import LeftAlone
 from catalog.models.preset import Preset
 from catalog.models.price_rule import PriceRule
 from catalog.models.pricing import ApiPrice, PriceList, Provider
@@ -25,6 +26,7 @@ __all__ = [
     "Gpu",
     "GpuOffer",
     "LanguageModel",
+    "LeftAlone",
     "Preset",
     "PriceList",
     "PriceRule",

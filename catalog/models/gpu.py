@@ -8,6 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from catalog.choices import Confidence, Link, Vendor
+from catalog.edits import figure_key, sources_by_figure
 from catalog.kernel_families import KernelFamily, kernel_family
 from catalog.models.row import CatalogRow
 
@@ -128,6 +129,15 @@ class Gpu(CatalogRow):
         return {dtype: value for dtype, value in peaks.items() if value is not None}
 
     @property
+    def figures_without_source(self) -> list[str]:
+        """Figures that the row states and for which neither it nor a person names a source."""
+        if "*" in self.sources:
+            return []
+        stated = [field.name for field in self._meta.concrete_fields if field.name.endswith(_FIGURES)]
+        sources = sources_by_figure(self)
+        return [name for name in stated if getattr(self, name) is not None and not _is_cited(name, sources)]
+
+    @property
     def kernel_family(self) -> KernelFamily:
         """The family of measured kernels of this accelerator, exact or nearest."""
         return kernel_family(self.vendor, self.compute_capability, self.architecture)
@@ -157,6 +167,14 @@ class Gpu(CatalogRow):
             errors["sources"] = problem
         if errors:
             raise ValidationError(errors)
+
+
+_FIGURES = ("_bytes", "_bytes_per_s", "_flops_per_s", "_per_direction", "_w")
+
+
+def _is_cited(figure: str, sources: Any) -> bool:
+    key = figure_key(figure)
+    return key in sources or key.split(".")[0] in sources
 
 
 _NEVER_ZERO = (

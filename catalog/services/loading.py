@@ -18,6 +18,7 @@ from catalog import data_files
 from catalog.data_files import DataFile, DataFileError, Record
 from catalog.models import CatalogRow, EngineProfile, Gpu, LanguageModel, Preset
 from catalog.revisions import catalog_write
+from catalog.services.left_alone import note_rows
 from catalog.services.withdrawals import row_key, withdrawn_rows
 
 
@@ -121,6 +122,7 @@ def load(plans: Iterable[LoadPlan]) -> None:
     """Carry out plans in one transaction; the catalog revision rises once, or not at all when nothing changes."""
     with catalog_write(only_if_touched=True):
         for each in plans:
+            note_rows(each.file.name, str(each.model._meta.model_name), each.left)
             if each.writes:
                 _write(each)
 

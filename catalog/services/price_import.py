@@ -20,6 +20,7 @@ from catalog.models import ApiPrice, PriceList, Provider
 from catalog.models.pricing import Basis
 from catalog.price_rows import Period, PriceKey, StatedPrice, key_of, period_of, worth_of
 from catalog.revisions import catalog_write
+from catalog.services.left_alone import note_prices
 from catalog.services.withdrawals import WithdrawnPrices
 
 BATCH_ROWS = 500
@@ -53,11 +54,12 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """Prices that are not touched, and why; `by_person` where a person took them out."""
+    """Prices that are not touched, and why; `by_person` where a person took them out, `asks` where one is to look."""
 
     key: PriceKey
     reason: str
     by_person: bool = False
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +154,8 @@ def _compare(
             closing = _guessed(row, untold) or _closing(row, prices, source.retrieved_on)
         except _UndatedError:
             closing = None
-            draft.left.append(Left(key=key, reason=_("the source states another price, and nobody knows since when")))
+            reason = _("the source states another price, and nobody knows since when")
+            draft.left.append(Left(key=key, reason=reason, asks=True))
         if closing is not None:
             draft.close.append(closing)
         if closing is None or not closing.void:
@@ -163,7 +166,13 @@ def _compare(
             draft.unchanged += 1
         draft.add += [_for_days(price, gap) for gap in gaps]
         draft.left += [
-            Left(key=key, reason=_held_reason(row, price)) for row in held if price.period.meets(period_of(row))
+            Left(
+                key=key,
+                reason=_held_reason(row, price),
+                asks=row.edited_by_person and worth_of(row) != price.worth,
+            )
+            for row in held
+            if price.period.meets(period_of(row))
         ]
 
 
@@ -280,6 +289,7 @@ def _held_reason(row: ApiPrice, price: StatedPrice) -> str:
 
 def apply_import(plan: ImportPlan) -> None:
     """Carry out a plan in one transaction; the catalog revision rises once, or not at all when nothing changes."""
+    note_prices(plan.source.source, ((each.key, each.reason) for each in plan.left if each.by_person or each.asks))
     if not plan.writes:
         return
     reason = _("Imported from %(source)s %(version)s") % {"source": plan.source.source, "version": plan.source.version}

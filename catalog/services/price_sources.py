@@ -125,8 +125,8 @@ def load_everything(*, with_package: bool = True) -> list[loading.LoadPlan | Imp
     for plan_of_source in (plan_own_prices, *package, plan_channel_prices):
         prices = plan_of_source(stored)
         done.append(prices)
+        apply_import(prices)
         if prices.writes:
-            apply_import(prices)
             stored = stored_prices()
         if plan_of_source is plan_genai_prices and prices.close:
             apply_import(plan_own_prices(stored))  # days that the package held until now may stand in our own file

@@ -228,3 +228,21 @@ def restore_price(row: ApiPrice, *, user: Any = None, reason: str = "") -> ApiPr
         _because(row, reason or _("Void taken back"), user)
         row.save()
     return row
+
+
+def keep_price(row: ApiPrice, *, user: Any = None, reason: str = "") -> ApiPrice:
+    """A person's word that a price is right, whatever public lists state; no load or list says otherwise again.
+
+    Raises:
+        ValidationError: It was voided.
+    """
+    with catalog_write():
+        row = _locked(row)
+        if row.voided_at:
+            raise refused_by_state("voided_at", _("This price was voided."))
+        row.disputes = []
+        row.edited_by_person = True
+        record_edits(row, by=name_of(user), reason=reason)
+        _because(row, reason or _("Price kept"), user)
+        row.save()
+    return row

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
 UNFOLD: dict[str, Any] = {
@@ -14,5 +15,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     # No THEME: people choose light, dark or their system's.
-    "SIDEBAR": {"show_search": True, "show_all_applications": True},
+    "SIDEBAR": {"show_search": True, "show_all_applications": True, "navigation": "config.sidebar.navigation"},
+    "STYLES": [lambda _request: static("catalog/desk.css")],
+    "DASHBOARD_CALLBACK": "catalog.admin.review.start_page",
 }

@@ -33,8 +33,8 @@ def test_every_page_of_prices_opens(staff, row, model):
 
 def test_a_price_shows_the_timeline_of_its_meter_and_no_field_to_edit_the_amount(staff, row):
     page = staff.get(f"/admin/catalog/apiprice/{row.pk}/change/").content.decode()
-    assert "3 USD/mtok" in page
-    assert "2 USD/mtok" in page
+    assert "3 USD per million tokens" in page
+    assert "2 USD per million tokens" in page
     assert "2026-06-01" in page
     assert 'name="amount"' not in page
 

@@ -239,7 +239,7 @@ def test_on_postgresql_the_second_save_waits_for_the_first_and_then_sees_it(djan
         wait_for_a_lock(thread)
     thread.join()
     assert answer.page.status_code == 200
-    assert "memory bandwidth: was 3350000000000.0, theirs 4800000000000.0" in answer.page.content.decode()
+    assert "memory bandwidth: was 3.35 TB/s, theirs 4.8 TB/s" in answer.page.content.decode()
     gpu.refresh_from_db()
     assert (gpu.memory_bandwidth_bytes_per_s, gpu.tdp_w) == (4.8e12, 300)
 

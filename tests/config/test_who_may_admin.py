@@ -27,10 +27,14 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "import": (("add", "change"), ("add", "change")),
     "process_import": (("add", "change"), ("add", "change")),
     "export": (VIEW, VIEW),
+    "together": (CHANGE, CHANGE),
+    "start_another": (ADD, ADD),
 }
 # Pages of our own.
 OWN = {
     "catalog_engineprofile_make_new_version": (ADD, ADD),
+    "catalog_apiprice_desks": (VIEW, VIEW),
+    "catalog_apiprice_desk": (VIEW, CHANGE),
     "catalog_languagemodel_open_import": (ADD, ADD),
     "catalog_languagemodel_import_config": (("add", "change"), ("add", "change")),
     "auth_user_password_change": ("superuser", "superuser"),
@@ -38,7 +42,7 @@ OWN = {
 # What nobody does by hand, superusers included, and what only superusers do.
 NEVER = {
     "reports_report_add", "reports_report_delete", "catalog_apiprice_delete", "catalog_withdrawal_add",
-    "catalog_withdrawal_change",
+    "catalog_withdrawal_change", "catalog_leftalone_add", "catalog_leftalone_change", "catalog_leftalone_delete",
     *(f"reports_{model}_{kind}" for model in ("reportversion", "sharelink", "artifact", "reportschedule", "tombstone")
       for kind in ("add", "change", "delete")),
     *(f"receipts_{model}_{kind}" for model in ("prediction", "measurement", "calibration")
@@ -49,6 +53,7 @@ SUPERUSERS = {"auth_group_add", "auth_group_change", "auth_group_delete", "acces
 ACTIONS = {
     "delete_selected": "delete",
     "revoke": {"access.apitoken": "change", "reports.sharelink": "change"},
+    "edit_together": "change",
     "end_today": "change",
     "void": "change",
     "archive": "change",
@@ -58,7 +63,7 @@ ACTIONS = {
 INLINES = {"CheckpointInline": "by permission", "ShareInline": "by permission", "VersionInline": "nobody"}
 SITE_PAGES = {
     "index", "login", "logout", "password_change", "password_change_done", "autocomplete", "jsi18n", "view_on_site",
-    "search", "app_list", None,
+    "search", "app_list", "catalog_review", "catalog_changes", None,
 }  # fmt: skip
 
 

@@ -13,7 +13,17 @@ from django.test import Client
 from django.utils import timezone
 
 from catalog.api.permissions import SCOPES
-from catalog.models import ApiPrice, CachePolicy, Checkpoint, GpuOffer, PriceList, PriceRule, Provider, Withdrawal
+from catalog.models import (
+    ApiPrice,
+    CachePolicy,
+    Checkpoint,
+    GpuOffer,
+    LeftAlone,
+    PriceList,
+    PriceRule,
+    Provider,
+    Withdrawal,
+)
 from config.access.models import User
 from config.access.tokens import issue_token, revoke_token
 from receipts.models import Calibration, Measurement, Prediction
@@ -69,6 +79,7 @@ def rows() -> dict[str, Any]:
             slug="rule", name="Rule", provider=provider, kind="place", multiplier="2", source="s",
         ),
         Withdrawal.objects.create(kind="gpu", key="gone", taken="deleted"),
+        LeftAlone.objects.create(source="gpus.yaml", kind="gpu", slug="gone", name="gone", reason="edited"),
         report,
         version,
         ReportShare.objects.create(report=report, group=Group.objects.get(), created_by=owner),
