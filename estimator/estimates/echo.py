@@ -12,6 +12,7 @@ from estimator.engine.specs import EngineProfile, WorkloadMode
 from estimator.estimates.answers import Answer, ResponsePart, common_parts, part_of, shown
 from estimator.question.plan import Launch, Memory, Parallelism, Precision
 from estimator.question.workload import Lora, Targets, Workload
+from estimator.resolvers.engine_settings import settings_stated
 from estimator.resolvers.plan import Plan, Resolved, ResolvedGpu, ResolvedModel
 
 ModelEcho: Any = part_of(
@@ -143,9 +144,10 @@ def settings_echo(plan: Plan) -> list[SettingEcho]:
     """Settings of the server that have a value: stated ones and defaults of the version."""
     if plan.engine.serving is None:
         return []
+    stated = settings_stated(plan.memory, plan.engine_settings, plan.engine)
     return [
-        SettingEcho(name=name, value=value, stated=name in plan.engine_settings)
-        for name, (_, value) in in_force(plan.engine, plan.engine_settings).items()
+        SettingEcho(name=name, value=value, stated=name in stated)
+        for name, (_, value) in in_force(plan.engine, stated).items()
     ]
 
 

@@ -71,6 +71,17 @@ def memory_settings(stated: Mapping[str, Value], engine: EngineProfile) -> dict[
     return {override: name for name, override in overrides.items() if override is not None}
 
 
+def settings_stated(memory: MemoryOverrides, stated: Mapping[str, Value], engine: EngineProfile) -> dict[str, Value]:
+    """The settings stated by the engine's own names, and those that the memory overrides state, by these names."""
+    found: dict[str, Value] = {}
+    for name, setting in settings_of(engine.engine).items():
+        override, kept = _memory_of(setting, True, engine)
+        given = None if override is None else getattr(memory, override)
+        if given is not None:
+            found[name] = given if kept else not given
+    return found | dict(stated)
+
+
 def _memory_of(setting: EngineSetting, value: Value, engine: EngineProfile) -> tuple[str | None, Value]:
     feeds = setting.feeds
     if feeds == "prefixes_dropped":

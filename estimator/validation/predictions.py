@@ -17,6 +17,7 @@ from estimator.constants.kernels import KernelConstants
 from estimator.engine.codes import MODE_CODES, Reason
 from estimator.engine.errors import EngineError
 from estimator.engine.faults import ResolutionError
+from estimator.engine.forward_pass.doubts import Doubt
 from estimator.engine.memory.replica_cache import grows_with_prompt
 from estimator.engine.options import MemoryOverrides
 from estimator.engine.specs import EngineProfile, Precision, WorkloadMode
@@ -64,7 +65,7 @@ class Prediction:
     saturated: bool
     beats_ceiling: bool
     model_class: str
-    doubts: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
     band: tuple[float, float]
 
     @property

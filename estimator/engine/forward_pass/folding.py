@@ -6,6 +6,7 @@ from typing import Any
 from estimator.constants.kernels import AttentionRow, KernelConstants, KernelRow, shipped
 from estimator.engine.errors import InvalidInputError
 from estimator.engine.forward_pass.collectives import exchange
+from estimator.engine.forward_pass.doubts import Doubt, DoubtKind
 from estimator.engine.forward_pass.experts import expert_times
 from estimator.engine.forward_pass.kernels import (
     GroupedKernel,
@@ -34,7 +35,7 @@ def fold(
     *,
     max_batched_tokens: int,
     library: str = "trtllm",
-) -> tuple[Folded, tuple[str, ...]]:
+) -> tuple[Folded, tuple[Doubt, ...]]:
     """Folds one key; also the parts that no measurement of this GPU stands behind, in words.
 
     Args:
@@ -65,24 +66,24 @@ class _Folder:
         self.kernels, self.constants = constants, constants.operators
         self.family = kernel_family(gpu, of_2024=serving.amd_kernels_of_2024)
         self.is_judged = self.family != gpu.kernel_family or is_judged(self.family, constants)
-        self.doubts: list[str] = [f"kernels of {self.family}"] if self.is_judged else []
-        self.doubts += layout.unusual
+        self.doubts = [Doubt(f"kernels of {self.family}")] if self.is_judged else []
+        self.doubts += map(Doubt, layout.unusual)
         if serving.basis == "judgement":
-            self.doubts.append("constants of the engine")
+            self.doubts.append(Doubt("constants of the engine"))
         amd = is_of_amd(self.family)
         self.scale = (serving.amd_kernel_time_scale if amd else 0.0) or serving.kernel_time_scale
         self.per_sequence_s = (serving.amd_per_sequence_s if amd else 0.0) or serving.per_sequence_s
         self.weight_bandwidth = gpu.memory_bandwidth_bytes_per_s * serving.bandwidth_factor
         self.bandwidth = gpu.memory_bandwidth_bytes_per_s
 
-    def fold(self, max_batched_tokens: int) -> tuple[Folded, tuple[str, ...]]:
+    def fold(self, max_batched_tokens: int) -> tuple[Folded, tuple[Doubt, ...]]:
         layout, serving, constants = self.layout, self.serving, self.constants
         parallel = layout.parallelism
         links = exchange(layout, self.gpu, self.kernels, serving, self.library)
         if not links.own_link:
-            self.doubts.append("link")
+            self.doubts.append(Doubt("link"))
         if parallel.pp > 1 and {"pipeline_hop_s", "pipeline_offline_bubble"} & constants.judged:
-            self.doubts.append("pipeline stages")
+            self.doubts.append(Doubt("pipeline stages"))
         bubble = constants.pipeline_offline_bubble * (parallel.pp - 1) if parallel.pp > 1 else 0.0
         spread = 1.0 + constants.attention_dp_prefill_factor * (parallel.dp - 1)
         offline_spread = 1.0 + constants.offline_prefill_factor * (parallel.dp - 1)
@@ -116,6 +117,7 @@ class _Folder:
             pipeline=float(parallel.pp),
             launch_s=launch_s,
             launch_pieces_s=pieces_s,
+            step_launch_s=0.0,
             step_s=serving.step_s,
             per_sequence_s=self.per_sequence_s,
             pipeline_bubble=1.0 + bubble,
@@ -126,7 +128,7 @@ class _Folder:
     def _row(self, row: tuple[KernelRow, bool], name: str) -> KernelRow:
         """The row; named as a doubt where it is another kernel's, or where it is judgement."""
         if not row[1] or (row[0].judged and not self.is_judged):
-            self.doubts.append(f"{name} kernels")
+            self.doubts.append(Doubt(f"{name} kernels"))
         return row[0]
 
     def _gemm_slots(self) -> dict[str, Any]:
@@ -145,7 +147,7 @@ class _Folder:
         """Seconds to read the weights of these products, and to multiply one token with them."""
         row = self._row(gemm_row(self.family, gemm.format.kernel, self.kernels), gemm.format.name)
         if not gemm.format.native:
-            self.doubts.append(f"{gemm.format.name} kernels")
+            self.doubts.append(Doubt(f"{gemm.format.name} kernels"))
         memory = gemm.weights * gemm.format.bytes_per_weight / (self.weight_bandwidth * row.bandwidth_share)
         share = row.compute_share * (self.serving.wide_int4_share if gemm.format.kernel == "int4" else 1.0)
         compute = 2.0 * gemm.weights / (gemm.format.peak_flops_per_s * share * _fill(gemm.width, row))
@@ -158,7 +160,7 @@ class _Folder:
             key = (log_miss(group), group.weights, group.width)
             kernel = self._expert_kernel(group)
             if not kernel.own or kernel.row.judged:
-                self.doubts.append(f"{group.format.name} expert kernels")
+                self.doubts.append(Doubt(f"{group.format.name} expert kernels", DoubtKind.EXPERTS))
             times = expert_times(
                 group,
                 kernel.row,
@@ -219,7 +221,7 @@ class _Folder:
             "prefill_fp8" if self._fp8_prefill else "prefill_bf16",
         }
         if not own or (read & row.judged and not self.is_judged):
-            self.doubts.append("latent attention kernels" if group.latent else "attention kernels")
+            self.doubts.append(Doubt("latent attention kernels" if group.latent else "attention kernels"))
         return row
 
     @property
@@ -266,7 +268,7 @@ class _Folder:
         if row.decode_product is None:
             return read_s
         if row.decode_product and "decode_product" in row.judged and not self.is_judged:
-            self.doubts.append("latent attention kernels")
+            self.doubts.append(Doubt("latent attention kernels"))
         flops = group.decode_flops_per_token * self._padding(group, row)
         return hypot(read_s, flops / (peak * row.decode_product))
 

@@ -1,6 +1,11 @@
-"""Host time of a pass with prompts: kernels that no graph holds are launched one by one, block by block."""
+"""Host time of a pass that no graph holds: its kernels are launched one by one, block by block."""
+
+from typing import Any
+
+import numpy as np
 
 from estimator.constants.launching import LAUNCH
+from estimator.engine.elementwise import any_of
 from estimator.engine.forward_pass.traffic import RankLayout
 
 
@@ -29,3 +34,26 @@ def launch_times_s(layout: RankLayout, launch_share: float) -> tuple[float, floa
     captured = (plain + latent + layout.state_layers) * LAUNCH.captured_block_s
     share = 1.0 if latent else launch_share
     return eager * share, min(captured, eager * share)
+
+
+def beside_launch_s(gpu_s: Any, launch_s: Any) -> Any:
+    """Seconds of a pass whose kernels the host launches while earlier ones run, `(gpu⁴ + launch⁴)^¼`.
+
+    Equation: docs/model.md, eq. (36). Source: passes of Kimi-K2.5, DeepSeek-R1 and MiniMax-M2.5 at both sides.
+
+    >>> round(float(beside_launch_s(0.040, 0.040)), 4), round(float(beside_launch_s(0.100, 0.040)), 4)
+    (0.0476, 0.1006)
+    """
+    gpu, launch = gpu_s * gpu_s, launch_s * launch_s
+    return np.sqrt(np.sqrt(gpu * gpu + launch * launch))
+
+
+def eager_s(gpu_s: Any, launch_s: Any) -> Any:
+    """Seconds of a decode pass: the GPU's where a graph holds it, whose `launch_s` is 0, else as a pass with prompts.
+
+    Equation: docs/model.md, eq. (36). Source: decode steps with and without graphs of vLLM on A800 and H100.
+
+    >>> eager_s(0.006, 0.0), round(float(eager_s(0.006, 0.018)), 4)
+    (0.006, 0.0181)
+    """
+    return beside_launch_s(gpu_s, launch_s) if any_of(launch_s) else gpu_s

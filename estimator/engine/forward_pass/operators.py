@@ -7,6 +7,7 @@ import numpy as np
 
 from estimator.engine.codes import Binding
 from estimator.engine.elementwise import any_of, choose
+from estimator.engine.forward_pass.launch import eager_s
 from estimator.engine.forward_pass.roofline import expert_coverage
 
 
@@ -47,6 +48,7 @@ class Folded:
     pipeline: Any
     launch_s: Any
     launch_pieces_s: Any
+    step_launch_s: Any
     step_s: Any
     per_sequence_s: Any
     pipeline_bubble: Any
@@ -220,4 +222,10 @@ def step_parts_s(folded: Folded, sequences: Any, linear_s: Any) -> tuple[Any, di
         Binding.INTERCONNECT: link,
         Binding.OVERHEAD: overhead,
     }
-    return memory + compute + link + overhead, parts, cache
+    step = memory + compute + link + overhead
+    if any_of(folded.step_launch_s):
+        host = folded.step_s + folded.per_sequence_s * own
+        longer = eager_s(step - host, folded.step_launch_s) + host
+        parts[Binding.OVERHEAD] = overhead + (longer - step)
+        step = longer
+    return step, parts, cache

@@ -21,7 +21,7 @@ class LaunchSettings:
     `batch_wait_tokens` of them wait; `rank_wait_steps` the same until every attention-data rank has one.
     `captured_tokens`: a pass of at most so many tokens is replayed from graphs, cut at its attentions.
     `stream_interval`: tokens of one message to the client. `tuned`: kernels were picked by flags, as the launch scripts
-    of the measured rows do.
+    of the measured rows do. `eager`: no pass is compiled or captured, those that decode alone neither.
     """
 
     prompts_alone: bool = False
@@ -34,6 +34,7 @@ class LaunchSettings:
     captured_tokens: float = 0.0
     stream_interval: float = 1.0
     tuned: bool = True
+    eager: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ class Scheduler:
 
 
 def launched(serving: ServingConstants, launch: LaunchSettings) -> ServingConstants:
-    """The constants of an engine that was started so: messages to clients, and kernels that nobody picked.
+    """The constants of an engine that was started so: messages to clients, kernels that nobody picked, no graphs.
 
     Source: docs/model.md, launch settings.
 
@@ -74,6 +75,7 @@ def launched(serving: ServingConstants, launch: LaunchSettings) -> ServingConsta
         serving,
         per_sequence_s=serving.per_sequence_s + serving.stream_token_s / launch.stream_interval,
         kernel_time_scale=serving.kernel_time_scale * scale,
+        launch_share=1.0 if launch.eager else serving.launch_share,
     )
 
 

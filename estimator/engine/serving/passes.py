@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from estimator.engine.elementwise import any_of, choose
+from estimator.engine.forward_pass.launch import beside_launch_s
 from estimator.engine.forward_pass.operators import Folded, slowest_rank, with_experts_s
 from estimator.engine.serving.launch import Scheduler
 
@@ -37,18 +38,6 @@ class PromptPass:
             captured = self.tokens + decoding <= scheduler.captured_tokens
             launch = choose(captured, folded.launch_pieces_s, launch)
         return beside_launch_s(gpu, launch) + folded.step_s
-
-
-def beside_launch_s(gpu_s: Any, launch_s: Any) -> Any:
-    """Seconds of a pass whose kernels the host launches while earlier ones run, `(gpu⁴ + launch⁴)^¼`.
-
-    Equation: docs/model.md, eq. (36). Source: passes of Kimi-K2.5, DeepSeek-R1 and MiniMax-M2.5 at both sides.
-
-    >>> round(float(beside_launch_s(0.040, 0.040)), 4), round(float(beside_launch_s(0.100, 0.040)), 4)
-    (0.0476, 0.1006)
-    """
-    gpu, launch = gpu_s * gpu_s, launch_s * launch_s
-    return np.sqrt(np.sqrt(gpu * gpu + launch * launch))
 
 
 def prompt_pass(

@@ -86,7 +86,14 @@ def launch_settings(server: Server, stated: Mapping[str, Value], *, tuned: bool 
         captured_tokens=_captured_tokens(server, fed),
         stream_interval=float(fed.get("stream_interval", 1.0)),
         tuned=tuned,
+        eager=_is_eager(server, fed),
     )
+
+
+def _is_eager(server: Server, fed: Mapping[str, Any]) -> bool:
+    """Whether an engine that captures graphs is started without; one that captures none was measured so."""
+    policy, asked = server.memory.policy, fed.get("no_graphs") or server.memory.overrides.enforce_eager
+    return bool(asked) and (policy.cuda_graph_bytes > 0 or policy.cuda_graph_size_bytes > 0)
 
 
 def _captured_tokens(server: Server, fed: Mapping[str, Any]) -> float:
@@ -94,9 +101,7 @@ def _captured_tokens(server: Server, fed: Mapping[str, Any]) -> float:
     overrides = server.memory.overrides
     asked = fed.get("captured_tokens")
     if server.engine.engine == "vllm":
-        if fed.get("no_graphs") or overrides.enforce_eager:
-            return 0.0
-        if not version_of_profile(server.engine):
+        if _is_eager(server, fed) or not version_of_profile(server.engine):
             return 0.0
         asked = asked or overrides.max_cudagraph_capture_size
         return float(asked or min(2 * sequences_limit_of(server.memory), _CAPTURED_TOKENS_OF_VLLM))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.engine.forward_pass.launch import eager_s
 from estimator.engine.forward_pass.operators import Folded, decode_linear_s, decode_pass_s, slowest_rank
 from estimator.engine.forward_pass.roofline import Floor, step_floor
 from estimator.engine.serving.steps import micro_batch
@@ -49,7 +50,8 @@ def verify_step_s(folded: Folded, sequences: Any, drafted: float, context_tokens
     cache = linear - folded.decode_token_s
     once = folded.decode_token_s + cache / (drafted + 1.0)
     # The host samples and checks every verified token, so that its time is per token here.
-    return decode_pass_s(folded, tokens, once) + folded.step_s + folded.per_sequence_s * slowest_rank(folded, tokens)
+    gpu = eager_s(decode_pass_s(folded, tokens, once), folded.step_launch_s)
+    return gpu + folded.step_s + folded.per_sequence_s * slowest_rank(folded, tokens)
 
 
 def _verify_floor_s(floor: Floor, sequences: Any, drafted: float, context_tokens: Any, share: Any) -> Any:

@@ -6,6 +6,7 @@ from functools import cache
 
 from estimator.constants.bands import BAND_RULES
 from estimator.constants.evidence import Cell, evidence
+from estimator.engine.forward_pass.doubts import Doubt, DoubtKind
 from estimator.engine.forward_pass.traffic import RankLayout
 from estimator.engine.model.spec import Architecture
 from estimator.engine.specs import EngineProfile, Parallelism
@@ -40,25 +41,20 @@ def cell_of(layout: RankLayout, architecture: Architecture, engine: EngineProfil
     )
 
 
-def kernel_distance(doubts: Iterable[str]) -> float:
+def kernel_distance(doubts: Iterable[Doubt]) -> float:
     """What kernels, links and parts count that are not their own; parts that evidence misses count elsewhere.
 
     Without unit: a count of parts. Equation: docs/model.md, eq. (64). Source: docs/speed.md, bands.
 
-    >>> kernel_distance(["link", "int4 expert kernels", "this engine version"])
+    >>> kernel_distance([Doubt("link"), Doubt("int4 experts", DoubtKind.EXPERTS), Doubt("version", DoubtKind.PART)])
     5.0
     """
-    words = {each for each, _ in _PARTS}
-    return sum(
-        BAND_RULES.distance_of_expert_kernel if is_expert(doubt) else BAND_RULES.distance_of_kernel
-        for doubt in doubts
-        if doubt not in words
-    )
-
-
-def is_expert(doubt: str) -> bool:
-    """Whether a doubt is about grouped products of experts."""
-    return doubt.endswith("expert kernels")
+    far = {
+        DoubtKind.KERNEL: BAND_RULES.distance_of_kernel,
+        DoubtKind.EXPERTS: BAND_RULES.distance_of_expert_kernel,
+        DoubtKind.PART: 0.0,
+    }
+    return sum(far[doubt.kind] for doubt in doubts)
 
 
 def _split(parallel: Parallelism) -> str:
@@ -72,7 +68,7 @@ def _split(parallel: Parallelism) -> str:
 class Distance:
     """Parts without evidence, in words, and the distance by group of metrics."""
 
-    missing: tuple[str, ...]
+    missing: tuple[Doubt, ...]
     by_group: Mapping[str, float]
 
 
@@ -93,7 +89,8 @@ def distance(cell: Cell, *, kernels: float = 0.0, without: frozenset[str] = froz
     ('this architecture by this engine',)
     """
     parts, metrics = _known(without)
-    missing = tuple(words for (words, part), known in zip(_PARTS, parts, strict=True) if part(cell) not in known)
+    pairs = zip(_PARTS, parts, strict=True)
+    missing = tuple(Doubt(words, DoubtKind.PART) for (words, part), known in pairs if part(cell) not in known)
     near = kernels + BAND_RULES.distance_of_part * len(missing)
     beyond = BAND_RULES.distance_of_kernel
     return Distance(

@@ -10,6 +10,7 @@ from estimator.constants.kernels import KernelConstants
 from estimator.constants.scheduling import SCHEDULING
 from estimator.engine.calibration.correction import Correction
 from estimator.engine.errors import InvalidInputError, MissingFigureError
+from estimator.engine.forward_pass.doubts import Doubt, DoubtKind
 from estimator.engine.forward_pass.folding import fold
 from estimator.engine.forward_pass.kernels import kernel_library
 from estimator.engine.forward_pass.llama_cpp import LlamaCpp, fold_llama_cpp
@@ -24,7 +25,7 @@ from estimator.engine.serving.capacity import Limits
 from estimator.engine.serving.launch import LaunchSettings, Scheduler, launched, scheduler_of
 from estimator.engine.specs import EngineProfile, Gpu, Parallelism, Precision
 from estimator.engine.speed.bands import Band, llama_cpp_band, no_band, serving_band
-from estimator.engine.speed.evidence import GROUPS, cell_of, distance, is_expert, kernel_distance
+from estimator.engine.speed.evidence import GROUPS, cell_of, distance, kernel_distance
 
 
 class Basis(StrEnum):
@@ -73,7 +74,7 @@ class PreparedKey:
     reserved_share: float
     band: Band
     basis: Basis
-    doubts: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
     draw: Draw
     serving: Folded | None = None
     scheduler: Scheduler | None = None
@@ -150,11 +151,11 @@ def _prepare_llama_cpp(key: Key, layout: RankLayout, ceiling: Floor) -> Prepared
         experts_s=tuple(0.0 for _ in ceiling.experts_s),
     )
     family = FAMILIES.get(key.gpu.kernel_family or "")
-    doubts = []
+    doubts: list[Doubt] = []
     if family is None or family.llama_cpp_basis is rows.Basis.JUDGEMENT:
-        doubts.append(f"llama.cpp on {key.gpu.kernel_family or key.gpu.slug}")
+        doubts.append(Doubt(f"llama.cpp on {key.gpu.kernel_family or key.gpu.slug}"))
     if constants.basis == "judgement":
-        doubts.append("constants of the engine")
+        doubts.append(Doubt("constants of the engine"))
     far = BAND_RULES.distance_of_kernel * len(doubts)
     return PreparedKey(
         key=key,
@@ -181,7 +182,7 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
     launch = key.launch or LaunchSettings()
     serving = launched(serving, launch)
     folded: Folded | None = None
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     unsupported = None
     try:
         folded, doubts = fold(
@@ -192,12 +193,16 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
             max_batched_tokens=batched_tokens_of(memory),
             library=kernel_library(key.engine.engine),
         )
+        if launch.eager:
+            # A step that no graph holds is launched as a pass with prompts is; no row of such a server is fitted.
+            folded, doubts = replace(folded, step_launch_s=folded.launch_s), (*doubts, Doubt("steps without graphs"))
     except MissingFigureError as missing:
         unsupported = str(missing)
     family = FAMILIES.get(key.gpu.kernel_family or "")
     amd = family is not None and family.bands == "amd"
     cell = cell_of(layout, key.architecture, key.engine, key.gpu.kernel_family or "", GROUPS[0])
     found = distance(cell, kernels=kernel_distance(doubts))
+    borrowed = any(doubt.kind is DoubtKind.EXPERTS for doubt in doubts)
     return PreparedKey(
         key=key,
         layout=layout,
@@ -206,7 +211,7 @@ def _prepare_serving(key: Key, layout: RankLayout, ceiling: Floor, constants: Ke
         scheduler=scheduler_of(launch, serving, key.parallelism),
         cache=replica_cache(memory),
         reserved_share=serving.kv_reserved_share_of_output,
-        band=serving_band(layout, found.by_group, amd=amd, fallback=any(map(is_expert, doubts))),
+        band=serving_band(layout, found.by_group, amd=amd, fallback=borrowed),
         basis=_basis(min(found.by_group.values())),
         doubts=(*doubts, *found.missing),
         draw=draw_of(key.gpu, key.power_cap_w),

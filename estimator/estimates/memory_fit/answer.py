@@ -186,7 +186,8 @@ class MemoryFitAnswer(PlanAnswer):
 
     feasible: bool = Field(description="Whether the load fits.")
     verdict: Literal["fits", "tight", "does_not_fit"] = Field(
-        description="fits: needs at most 95 % of the cache's capacity; tight: up to 100 %; does_not_fit."
+        description="fits: needs at most 95 % of the cache's capacity; tight: up to 100 %, or the GPU shares its "
+        "memory with the host and its cache was not observed; does_not_fit."
     )
     binding_term: Literal["weights", "runtime_overhead", "activation", "cuda_graph", "kv_cache", "max_num_seqs"] = (
         Field(description="When it does not fit, the first term that passes the budget; else what load exhausts first.")

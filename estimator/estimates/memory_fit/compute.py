@@ -1,11 +1,12 @@
 """The memory-fit estimate: the fit of a plan, its alternatives and suggestions, and the working."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from estimator.constants.families import FAMILIES
 from estimator.engine.explain import Step
-from estimator.engine.memory.fit import MemoryFit, memory_fit
+from estimator.engine.memory.fit import MemoryFit, Verdict, memory_fit
 from estimator.engine.memory.plan import MemoryPlan
 from estimator.engine.memory.suggestions import (
     Alternative,
@@ -67,6 +68,8 @@ def estimate_memory(plan: Plan, *, gpus: Sequence[GpuChoice] = ()) -> MemoryEsti
     memory = memory_plan(plan, longest_tokens=tokens)
     window = plan.model.context_window_tokens
     fit = memory_fit(memory, sequences=sequences, context_tokens=tokens, window_tokens=window)
+    if fit.feasible and host_decides(plan):
+        fit = replace(fit, verdict=Verdict.TIGHT)
     architecture = plan.model.architecture
     return MemoryEstimate(
         plan=plan,
@@ -80,6 +83,13 @@ def estimate_memory(plan: Plan, *, gpus: Sequence[GpuChoice] = ()) -> MemoryEsti
         ),
         basis="observed" if fit.observed else memory.policy.basis,
     )
+
+
+def host_decides(plan: Plan) -> bool:
+    """Whether what the host holds at the start takes from the cache: one memory for both, and no cache observed."""
+    family = FAMILIES.get(plan.gpu.spec.kernel_family or "")
+    shared = family is not None and family.shares_host_memory
+    return shared and plan.engine.kind == "serving" and plan.memory.kv_cache_tokens_observed is None
 
 
 def cache_figures(plan: Plan, tokens: int) -> CacheFigures:

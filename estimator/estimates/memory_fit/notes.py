@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
-from estimator.constants.families import FAMILIES
 from estimator.engine.memory.plan import holds_experts_on_host, holds_tables_on_host
 from estimator.engine.memory.replica_cache import grows_with_prompt
-from estimator.estimates.memory_fit.compute import CacheFigures, MemoryEstimate
+from estimator.estimates.memory_fit.compute import CacheFigures, MemoryEstimate, host_decides
 
 _GIB = 2**30
 _SIXTEEN_BIT = ("fp32", "bf16", "fp16")
@@ -129,15 +128,14 @@ def memory_warnings(estimate: MemoryEstimate) -> Iterator[str]:
 
 def _shared_memory(estimate: MemoryEstimate) -> Iterator[str]:
     """What public logs had less than is said, where host and GPU have one memory and the cache is not observed."""
-    family = FAMILIES.get(estimate.plan.gpu.spec.kernel_family or "")
-    if family is None or not family.shares_host_memory or estimate.memory.overrides.kv_cache_tokens_observed:
+    if not host_decides(estimate.plan):
         return
     yield _(
         "This GPU shares its memory with the host: what the host holds while the server starts (files of the weights "
         "in its page cache, compilation) counts as taken, and the cache gets less than is said. Public logs of GB10: "
         "12.5 GiB less of 35 (vLLM 0.29, MiniMax-M2.7), 46 less of 52 (TensorRT-LLM 1.1, gpt-oss-120b), nothing in "
-        "others. Drop the page cache before the start; state what the server prints with "
-        "memory.kv_cache_tokens_observed."
+        "others. How much it is cannot be known from here, so that nothing is said to fit more than tightly: drop the "
+        "page cache before the start, and state what the server prints with memory.kv_cache_tokens_observed."
     )
 
 
