@@ -1,8 +1,15 @@
 """A server started without graphs launches each of its steps kernel by kernel, and its answer says so."""
 
+import numpy as np
 import pytest
 
+from estimator.engine.speed.sweep import Sweep
 from estimator.estimates.throughput.answer import ENDPOINT
+from estimator.estimates.throughput.rows import rows_of
+from estimator.estimates.throughput.setting import setting_of
+from estimator.question.plan import PlanRequest
+from estimator.resolvers.resolve import resolve_plan
+from estimator.validation import shipped
 from tests.estimator.random_plans import answered
 
 
@@ -51,3 +58,16 @@ def test_an_engine_whose_rows_were_run_without_graphs_is_not_charged_twice():
     captures_none = {"engine": "vllm-v0-eager"}
     plain = asked("llama-3.1-8b", "h100-sxm5-80gb", **captures_none)
     assert asked("llama-3.1-8b", "h100-sxm5-80gb", **captures_none, **EAGER).expected.tpot_s == plain.expected.tpot_s
+
+
+def test_keys_with_and_without_graphs_in_one_sweep_are_what_each_is_alone():
+    load = {"input_tokens": 1000, "output_tokens": 300, "concurrency": 16}
+    keys, alone = [], []
+    for memory in ({}, {"enforce_eager": True}):
+        body = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "workload": load, "memory": memory}
+        plan = resolve_plan(PlanRequest.model_validate(body), shipped.facts())
+        keys.append(setting_of(plan).speed)
+        alone.append(Sweep(keys[-1:]).evaluate(rows_of(plan.workload, np.ones(1)))["tpot_s_mid"][0])
+    both = Sweep(keys).evaluate(rows_of(plan.workload, np.ones(2), key=np.arange(2)))["tpot_s_mid"]
+    assert both.tolist() == alone
+    assert alone[1] > 2 * alone[0]

@@ -104,3 +104,14 @@ def test_beyond_the_places_requests_wait_for_one():
 
 def test_answers_of_one_token_have_no_time_between_tokens():
     assert asked(CLOSED | {"output_tokens": 1}).simulated.tpot_s is None
+
+
+def test_a_crowded_loop_of_short_answers_says_that_the_closed_form_is_too_slow():
+    def texts(output, concurrency):
+        load = {"input_tokens": 64, "output_tokens": output, "concurrency": concurrency}
+        plan = {"model": "llama-3.1-8b", "gpu": "h100-sxm5-80gb", "engine": "vllm-0.19", "workload": load}
+        return " ".join(answered(ENDPOINT, plan).warnings)
+
+    words = "run in step with each other"
+    assert words in texts(16, 32)
+    assert all(words not in texts(*load) for load in ((32, 32), (1, 32), (16, 16)))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from estimator.constants.launching import LAUNCH
-from estimator.engine.elementwise import any_of
+from estimator.engine.elementwise import any_of, choose
 from estimator.engine.forward_pass.traffic import RankLayout
 
 
@@ -56,4 +56,6 @@ def eager_s(gpu_s: Any, launch_s: Any) -> Any:
     >>> eager_s(0.006, 0.0), round(float(eager_s(0.006, 0.018)), 4)
     (0.006, 0.0181)
     """
-    return beside_launch_s(gpu_s, launch_s) if any_of(launch_s) else gpu_s
+    if not any_of(launch_s):
+        return gpu_s
+    return choose(launch_s > 0.0, beside_launch_s(gpu_s, launch_s), gpu_s)

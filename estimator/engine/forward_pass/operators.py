@@ -225,7 +225,8 @@ def step_parts_s(folded: Folded, sequences: Any, linear_s: Any) -> tuple[Any, di
     step = memory + compute + link + overhead
     if any_of(folded.step_launch_s):
         host = folded.step_s + folded.per_sequence_s * own
-        longer = eager_s(step - host, folded.step_launch_s) + host
+        launched = eager_s(step - host, folded.step_launch_s) + host
+        longer = choose(folded.step_launch_s > 0.0, launched, step)
         parts[Binding.OVERHEAD] = overhead + (longer - step)
         step = longer
     return step, parts, cache

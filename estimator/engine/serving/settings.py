@@ -92,6 +92,8 @@ def launch_settings(server: Server, stated: Mapping[str, Value], *, tuned: bool 
 
 def _is_eager(server: Server, fed: Mapping[str, Any]) -> bool:
     """Whether an engine that captures graphs is started without; one that captures none was measured so."""
+    if server.engine.engine != "vllm":
+        return bool(fed.get("no_graphs"))
     policy, asked = server.memory.policy, fed.get("no_graphs") or server.memory.overrides.enforce_eager
     return bool(asked) and (policy.cuda_graph_bytes > 0 or policy.cuda_graph_size_bytes > 0)
 

@@ -22,17 +22,16 @@ def micro_batch(sequences: Any, pipeline: Any) -> Any:
 def step_s(folded: Folded, sequences: Any, linear_s: Any) -> Any:
     """Seconds of one decode step of a replica: every sequence gets one token.
 
-        With pipeline stages the batch runs as micro-batches; one full round is the pass of a micro-batch. `linear_s` is
-        `decode_linear_s` at the context.
+    With pipeline stages the batch runs as micro-batches; one full round is the pass of a micro-batch. `linear_s` is
+    `decode_linear_s` at the context.
 
-        Equation: docs/model.md, eq. (21). Source: Reference calibration of 2026-11; constants in docs/constants.md.
+    Equation: docs/model.md, eq. (21). Source: Reference calibration of 2026-11; constants in docs/constants.md.
 
-        >>> from estimator.engine.forward_pass import worked_key
-        >>> from estimator.engine.forward_pass.launch import eager_s
-    from estimator.engine.forward_pass.operators import decode_linear_s
-        >>> folded = worked_key.folded()
-        >>> round(float(step_s(folded, 8.0, decode_linear_s(folded, 1000.0))) * 1e3, 2)
-        6.99
+    >>> from estimator.engine.forward_pass import worked_key
+    >>> from estimator.engine.forward_pass.operators import decode_linear_s
+    >>> folded = worked_key.folded()
+    >>> round(float(step_s(folded, 8.0, decode_linear_s(folded, 1000.0))) * 1e3, 2)
+    6.99
     """
     micro = micro_batch(sequences, folded.pipeline)
     gpu = eager_s(decode_pass_s(folded, micro, linear_s), folded.step_launch_s)
