@@ -57,6 +57,15 @@ class ResponsePart(BaseModel):
     )
 
 
+class Page(ResponsePart):
+    """One page of a list."""
+
+    count: int = Field(description="Entries that meet the filters, of all pages.")
+    page: int = Field(description="This page.")
+    page_size: int = Field(description="Entries of a page.")
+    pages: int = Field(description="Pages in all.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """A field of a part: what it says, its type where it is another than the source's, and its place in the source."""

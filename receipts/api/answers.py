@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from estimator.estimates.answers import ResponsePart
+from estimator.estimates.answers import Page, ResponsePart
 
 
 class FigureRead(ResponsePart):
@@ -98,25 +98,34 @@ class RunBeside(ResponsePart):
     predicted: list[PredictedFigure] = Field(description="Beside the prediction; empty without one of this load.")
 
 
-class CheckAnswer(ResponsePart):
+class _Formulas(ResponsePart):
+    estimator_version: str = Field(description="Version of our formulas when it was made.")
+    constants_revision: str = Field(description="Name of the constants when it was made.")
+
+
+class _Said(_Formulas):
+    catalog_revision: int = Field(description="Revision of the catalog.")
+
+
+class _Kept(ResponsePart):
+    id: str = Field(description="Its id.")
+    name: str = Field(description="What it is called.")
+    owner: str = Field(description="Whose it is.")
+    created_at: str = Field(description="When it was made, ISO 8601.")
+
+
+class CheckAnswer(_Said):
     """A file read and held against the estimate."""
 
     read: ReceiptRead
     setting: dict[str, Any] = Field(description="The setting as the body of an estimate.")
     runs: list[RunBeside] = Field(description="Each run beside what is said of it.")
     assumptions: list[str] = Field(description="What was assumed, calibrations that were used among it.")
-    estimator_version: str = Field(description="Version of our formulas.")
-    constants_revision: str = Field(description="Name of the constants.")
-    catalog_revision: int = Field(description="Revision of the catalog.")
 
 
-class MeasurementAnswer(ResponsePart):
+class MeasurementAnswer(_Kept, _Said):
     """A kept measurement."""
 
-    id: str = Field(description="Its id.")
-    name: str = Field(description="What it is called.")
-    owner: str = Field(description="Who keeps it.")
-    created_at: str = Field(description="When it was kept, ISO 8601.")
     public: bool = Field(description="Whether it stands on the page of truth.")
     model: str = Field(description="Model of the setting.")
     gpu: str = Field(description="GPU of the setting.")
@@ -127,26 +136,16 @@ class MeasurementAnswer(ResponsePart):
     text_sha256: str = Field(description="sha256 of the text, which is not kept.")
     read: ReceiptRead
     runs: list[RunBeside] = Field(description="Each run beside what was said of it.")
-    estimator_version: str = Field(description="Version of our formulas.")
-    constants_revision: str = Field(description="Name of the constants.")
-    catalog_revision: int = Field(description="Revision of the catalog.")
 
 
-class PredictionAnswer(ResponsePart):
+class PredictionAnswer(_Kept, _Said):
     """A kept prediction."""
 
-    id: str = Field(description="Its id.")
-    name: str = Field(description="What it is called.")
-    owner: str = Field(description="Who keeps it.")
     kind: str = Field(description="The estimate, or report_row.")
-    created_at: str = Field(description="When it was kept, ISO 8601.")
     public: bool = Field(description="Whether everybody may read it.")
     inputs: dict[str, Any] = Field(description="The question.")
     answer: dict[str, Any] = Field(description="The answer as it was.")
     figures: dict[str, Any] = Field(description="Speed that it says: low, mid and high by figure.")
-    estimator_version: str = Field(description="Version of our formulas.")
-    constants_revision: str = Field(description="Name of the constants.")
-    catalog_revision: int = Field(description="Revision of the catalog.")
     sha256: str = Field(description="sha256 of all of this and of the time.")
     measurements: list[str] = Field(description="Ids of measurements that answer it and that the caller may read.")
 
@@ -160,13 +159,9 @@ class GainPart(ResponsePart):
     better: bool = Field(description="Whether it is applied to the figure.")
 
 
-class CalibrationAnswer(ResponsePart):
+class CalibrationAnswer(_Kept, _Formulas):
     """A calibration."""
 
-    id: str = Field(description="Its id.")
-    name: str = Field(description="What it is called.")
-    owner: str = Field(description="Whose it is.")
-    created_at: str = Field(description="When it was made, ISO 8601.")
     scope: dict[str, Any] = Field(description="The setting that it belongs to; in any other nothing of it is used.")
     metrics: list[str] = Field(description="Figures that it corrects.")
     gains: dict[str, GainPart] = Field(description="Error of runs left out, by figure.")
@@ -175,30 +170,21 @@ class CalibrationAnswer(ResponsePart):
     enabled: bool = Field(description="The one switch.")
     shared: bool = Field(description="Whether it is everybody's.")
     invalid: str | None = Field(description="Why it serves no question any more; null where it does.")
-    estimator_version: str = Field(description="Version of our formulas when it was made.")
-    constants_revision: str = Field(description="Name of the constants when it was made.")
 
 
-class _Page(ResponsePart):
-    count: int = Field(description="Entries in all.")
-    page: int = Field(description="Number of this page, from 1.")
-    page_size: int = Field(description="Entries on a page.")
-    pages: int = Field(description="Pages.")
-
-
-class PredictionPage(_Page):
+class PredictionPage(Page):
     """Predictions."""
 
     results: list[PredictionAnswer] = Field(description="Entries of this page.")
 
 
-class MeasurementPage(_Page):
+class MeasurementPage(Page):
     """Measurements."""
 
     results: list[MeasurementAnswer] = Field(description="Entries of this page.")
 
 
-class CalibrationPage(_Page):
+class CalibrationPage(Page):
     """Calibrations."""
 
     results: list[CalibrationAnswer] = Field(description="Entries of this page.")

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from estimator.estimates.answers import ResponsePart
+from estimator.estimates.answers import Page, ResponsePart
 from reports.decision.parts import Decision
 
 StateName = Literal["queued", "running", "complete", "failed", "cancelled"]
@@ -155,26 +155,19 @@ class QueueAnswer(ResponsePart):
     mine: list[QueueEntry] = Field(description="The caller's versions, the oldest first, at most 25.")
 
 
-class _Page(ResponsePart):
-    count: int = Field(description="Entries that meet the filters, of all pages.")
-    page: int = Field(description="This page.")
-    page_size: int = Field(description="Entries of a page.")
-    pages: int = Field(description="Pages in all.")
-
-
-class ReportPage(_Page):
+class ReportPage(Page):
     """A page of reports."""
 
     results: list[ReportAnswer] = Field(description="The reports.")
 
 
-class VersionPage(_Page):
+class VersionPage(Page):
     """A page of versions."""
 
     results: list[VersionSummary] = Field(description="The versions, newest first.")
 
 
-class RowPage(_Page):
+class RowPage(Page):
     """A page of rows."""
 
     results: list[dict[str, Any]] = Field(description="The rows, all columns; see reports/document-schema/.")
