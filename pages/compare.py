@@ -50,7 +50,7 @@ def _context(request: HttpRequest, columns: list[Answered], facts: Facts) -> dic
     return {
         "here": "compare",
         "said": sentence_of(columns, names),
-        "shared": shared_of(columns),
+        "asked": shared_of(columns),
         "heads": [_head(place, columns, names, queries) for place in range(len(columns))],
         "parts": parts_of(columns),
         "span": len(columns) + 1,

@@ -149,4 +149,7 @@ def _said(family: PriceFamily, bills: list[MonthBill]) -> str:
 
 
 def _sold_by(one: MonthBill) -> str:
-    return one.seller.name if one.channel == "standard" else f"{one.seller.name} ({one.channel})"
+    """The seller, with the channel or the variant that its name there says: OpenRouter (batch)."""
+    kind = one.seller.model.rpartition(":")[2] if ":" in one.seller.model else ""
+    kind = kind if one.channel == "standard" else one.channel
+    return f"{one.seller.name} ({kind})" if kind else one.seller.name

@@ -7,29 +7,44 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from estimator.resolvers.facts import Facts
+from estimator.resolvers.live import current_facts
 from pages.access import for_readers
 from pages.load_words import lengths_words, rate_words, users_words
 from receipts import selectors
 
-_MOST_LINES = 200
+_MOST_RUNS = 60
 
 
 @require_safe
 @for_readers
 def receipts(request: HttpRequest) -> HttpResponse:
-    """Errors by class, figure and month, then the figures themselves, newest first."""
-    found = selectors.truth(selectors.public_measurements())
+    """Errors by class, figure and month, then the runs with their figures, newest first."""
+    found, facts = selectors.truth(selectors.public_measurements()), current_facts()
     context = {
         "here": "receipts",
         "classes": [row | {"figure": _figure_words(row["figure"])} for row in found["classes"]],
-        "lines": [_in_words(line) for line in found["lines"][:_MOST_LINES]],
-        "beyond": max(len(found["lines"]) - _MOST_LINES, 0),
+        "runs": [_in_words(run, facts) for run in found["runs"][:_MOST_RUNS]],
+        "beyond": max(len(found["runs"]) - _MOST_RUNS, 0),
     }
     return render(request, "pages/receipts.html", context)
 
 
-def _in_words(line: dict[str, Any]) -> dict[str, Any]:
-    return line | {"figure": _figure_words(line["figure"]), "load": _load_words(line["load"])}
+def _in_words(run: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    return run | {
+        "gpu": _name("gpu", run["gpu"], facts),
+        "engine": _name("engine", run["engine"], facts),
+        "load": _load_words(run["load"]),
+        "figures": [one | {"figure": _figure_words(one["figure"])} for one in run["figures"]],
+    }
+
+
+def _name(kind: str, slug: str, facts: Facts) -> str:
+    """What the catalog calls a row; as it was kept where the catalog has it no more."""
+    try:
+        return str(facts.row(kind, slug)["name"])
+    except LookupError:
+        return slug
 
 
 def _figure_words(name: str) -> str:

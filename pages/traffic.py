@@ -132,6 +132,8 @@ def _bill(seller: Seller, channel: str, traffic: Traffic, facts: Facts) -> Month
 
 def cache_advice(price: str, traffic: Traffic, facts: Facts) -> tuple[list[Advice], str]:
     """The advice at each rate, and why there is none; the prompt begins with what requests share."""
+    if not any(row["meter"] == "cache_read" for row in facts.row("price", price)["rows"]):
+        return [], _("Not known: this seller has no price for tokens that are read from a cache.")
     found = []
     for rate in RATES:
         body = {

@@ -98,22 +98,25 @@ def _calibration(row: Calibration, facts: Facts) -> dict[str, Any]:
 
 
 def truth(rows: Iterable[Measurement]) -> dict[str, Any]:
-    """Said and measured of public measurements: each figure, and the error by class, figure and month.
+    """Said and measured of public measurements: each run with its figures, and the error by class, figure and month.
 
     `off` and `bias` are measured over said, less one; `error` is the median of what said lies off measured.
     """
-    shown: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
     errors: dict[tuple[str, str, str], list[tuple[float, bool | None]]] = defaultdict(list)
     for row in rows:
         for run in row.runs:
-            for figure in run["figures"]:
-                if figure["name"] in _TRUTH and figure["ratio"]:
-                    predicted = _predicted(row, run, figure["name"])
-                    shown.append(_line(row, run, figure, predicted))
-                    month = row.created_at.strftime("%Y-%m")
-                    said = figure if predicted is None else predicted
-                    errors[row.model_class, figure["name"], month].append((said["ratio"], said["inside_band"]))
-    return {"lines": shown, "classes": [_class(key, found) for key, found in sorted(errors.items())]}
+            figures = [
+                _figure(figure, _predicted(row, run, figure["name"]))
+                for figure in run["figures"]
+                if figure["name"] in _TRUTH and figure["ratio"]
+            ]
+            if figures:
+                runs.append(_run(row, run) | {"figures": figures})
+            for one in figures:
+                key = (row.model_class, one["figure"], row.created_at.strftime("%Y-%m"))
+                errors[key].append((1.0 + one["off"], one["inside_band"]))
+    return {"runs": runs, "classes": [_class(key, found) for key, found in sorted(errors.items())]}
 
 
 def public_measurements() -> list[Measurement]:
@@ -130,16 +133,19 @@ def _predicted(row: Measurement, run: dict[str, Any], name: str) -> dict[str, An
     return next((one for one in run.get("predicted", []) if one["name"] == name), None)
 
 
-def _line(
-    row: Measurement, run: dict[str, Any], figure: dict[str, Any], predicted: dict[str, Any] | None
-) -> dict[str, Any]:
+def _run(row: Measurement, run: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": str(row.pk), "day": row.created_at.date().isoformat(), "model": row.model, "gpu": row.gpu,
+        "engine": row.engine, "class": row.model_class, "load": run["workload"] or {},
+    }  # fmt: skip
+
+
+def _figure(figure: dict[str, Any], predicted: dict[str, Any] | None) -> dict[str, Any]:
     said = figure["said"] if predicted is None else predicted["predicted"]
     source = figure if predicted is None else predicted
     return {
-        "id": str(row.pk), "day": row.created_at.date().isoformat(), "model": row.model, "gpu": row.gpu,
-        "engine": row.engine, "class": row.model_class, "load": run["workload"] or {}, "figure": figure["name"],
-        "unit": figure["unit"], "said": said, "measured": figure["measured"], "off": source["ratio"] - 1.0,
-        "inside_band": source["inside_band"], "predicted_before": predicted is not None,
+        "figure": figure["name"], "unit": figure["unit"], "said": said, "measured": figure["measured"],
+        "off": source["ratio"] - 1.0, "inside_band": source["inside_band"], "predicted_before": predicted is not None,
     }  # fmt: skip
 
 

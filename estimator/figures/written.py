@@ -93,3 +93,23 @@ def day(value: date | str | None) -> str:
         return DASH
     on = date.fromisoformat(value) if isinstance(value, str) else value
     return f"{on.day} {_MONTHS[on.month - 1]} {on.year}"
+
+
+def month(value: str) -> str:
+    """A month in words.
+
+    >>> month("2026-10")
+    'Oct 2026'
+    """
+    return day(f"{value}-01").partition(" ")[2]
+
+
+def duration(value: float | None) -> str:
+    """Seconds as people say how long they wait: minutes from 90 s, hours from 90 min.
+
+    >>> duration(42.4), duration(330), duration(9000)
+    ('42 s', '6 min', '2.5 h')
+    """
+    if value is None or value < 90:
+        return seconds(value)
+    return f"{value / 60:.0f} min" if value < 5400 else f"{two_digits(value / 3600)} h"

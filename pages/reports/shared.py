@@ -22,7 +22,7 @@ class SharedPage(ShareLinkView):
     def answer(self, request: HttpRequest, link: ShareLink) -> Any:
         """The page, the file, or a page that waits for the file."""
         if link.format == FileFormat.HTML and AS_FILE not in request.GET:
-            context = {"version": link.version, "report": link.version.report, "shared": True}
+            context = {"version": link.version, "report": link.version.report, "by_link": True}
             shown = complete(link.version)
             if why := shown.get("damaged"):
                 raise Conflict(why, members={"state": State.FAILED, "code": "file_error"})
@@ -39,7 +39,7 @@ class SharedPage(ShareLinkView):
         request: Request = self.request
         if not _browses(request._request):
             return response
-        context = {"status": response.status_code, "shared": True}
+        context = {"status": response.status_code, "by_link": True}
         page = render(request._request, "pages/link_gone.html", context, status=response.status_code)
         if "Retry-After" in response:
             page["Retry-After"] = response["Retry-After"]

@@ -13,6 +13,8 @@ register.filter("gib", written.gib)
 register.filter("count", written.count)
 register.filter("two_digits", written.two_digits)
 register.filter("day", written.day)
+register.filter("month", written.month)
+register.filter("duration", written.duration)
 
 
 @register.filter
@@ -24,7 +26,7 @@ def milliseconds(value: float | str | None) -> str:
 @register.filter
 def percent(share: float | None, sign: str = "") -> str:
     """A share in percent, with its sign where that is asked for."""
-    return written.DASH if share is None else f"{100.0 * share:{sign}.0f} %"
+    return written.DASH if share is None else f"{100.0 * share:{sign}.0f} %".replace("-", "−")
 
 
 @register.filter

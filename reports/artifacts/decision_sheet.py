@@ -8,7 +8,7 @@ from xlsxwriter.workbook import Workbook
 
 from reports.artifacts.selection import neutral
 from reports.artifacts.words import split_words
-from reports.decision.parts import Decision, DecisionLine
+from reports.decision.parts import Decision, DecisionGroup, DecisionLine
 
 _WHOLE, _MONEY, _DAY, _TEXT = "#,##0", "#,##0.00####", "d mmm yyyy", ""
 
@@ -23,7 +23,7 @@ def write_decision(workbook: Workbook, found: Decision) -> None:
     row = 0
     for group in found.groups:
         sheet.write_string(row, 0, neutral(f"{group.model_name}: {group.workload_name}"), bold)
-        for text in filter(None, (group.sentence, group.certainty, *group.changes)):
+        for text in filter(None, (group.sentence, group.certainty, *group.changes, _measurement(group))):
             row += 1
             sheet.write_string(row, 0, neutral(text))
         row += 1
@@ -36,13 +36,23 @@ def write_decision(workbook: Workbook, found: Decision) -> None:
         row += 2
 
 
+def _measurement(group: DecisionGroup) -> str | None:
+    """The benchmark that would tell most, as one line."""
+    found = group.next_measurement
+    if found is None or found.command is None:
+        return None
+    command = " ".join(found.command.replace("\\\n", " ").split())
+    return _("To measure next, on %(gpu)s: %(command)s") % {"gpu": found.gpu_name, "command": command}
+
+
 def _columns() -> list[str]:
     return [
         _("GPU"), _("GPUs"), _("Engine"), _("Weights / cache"), _("Split"), _("Users, safe"), _("Users, likely"),
         _("Output tokens/s, all users"), _("Per million output tokens"), _("… low end of the band"),
         _("… high end of the band"), _("Per million tokens blended"), _("Per month (730 h)"),
         _("Price per GPU and hour"),
-        _("Currency"), _("Seller"), _("Price seen on"), _("Cost over the winner's"), _("Why there is no setting"),
+        _("Currency"), _("Seller"), _("Price seen on"), _("Cost over the winner's"),
+        _("Why there is no setting or price"),
     ]  # fmt: skip
 
 
@@ -59,7 +69,7 @@ def _cells(line: DecisionLine) -> list[tuple[Any, str]]:
         (cost and cost.low, _MONEY), (cost and cost.high, _MONEY), (blended and blended.mid, _MONEY),
         (line.cost_per_month, _MONEY), (price and price.per_gpu_hour, _MONEY), (price and price.currency, _TEXT),
         (price and price.seller, _TEXT), (price and price.date and date.fromisoformat(price.date), _DAY),
-        (line.cost_over_winner, _MONEY), (line.reason, _TEXT),
+        (line.cost_over_winner, _MONEY), (line.reason or line.price_reason, _TEXT),
     ]  # fmt: skip
 
 

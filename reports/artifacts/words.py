@@ -1,40 +1,10 @@
-"""Words of reports for people: headings of columns, settings and loads."""
+"""Words of reports for people: splits, numbers and lists."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-
-HEADINGS: Mapping[str, tuple[str | Promise, str]] = {
-    "model": (gettext_lazy("Model"), ""),
-    "gpu": (gettext_lazy("GPU"), ""),
-    "engine": (gettext_lazy("Engine"), ""),
-    "precision": (gettext_lazy("Weights / cache"), ""),
-    "parallelism": (gettext_lazy("Split"), ""),
-    "workload": (gettext_lazy("Workload"), ""),
-    "batch_size": (gettext_lazy("Users at once"), ""),
-    "offered_requests_per_s": (gettext_lazy("Arrivals"), "1/s"),
-    "status": (gettext_lazy("Status"), ""),
-    "ttft_s_mid": (gettext_lazy("First token"), "s"),
-    "ttft_s_p95": (gettext_lazy("First token, 95th percentile"), "s"),
-    "tpot_s_mid": (gettext_lazy("Each further token"), "s"),
-    "tokens_per_s_per_user_mid": (gettext_lazy("Tokens/s per user"), ""),
-    "tokens_per_s_total_mid": (gettext_lazy("Tokens/s in all"), ""),
-    "tokens_per_s_per_gpu_mid": (gettext_lazy("Tokens/s per GPU"), ""),
-    "cost_per_mtok_output_mid": (gettext_lazy("Cost per million output tokens"), ""),
-    "binding_term": (gettext_lazy("Bound by"), ""),
-    "meets_slo": (gettext_lazy("Targets"), ""),
-    "row_index": (gettext_lazy("Row"), ""),
-}
-
-
-def heading(name: str) -> str:
-    """What people call a column, with its unit."""
-    text, unit = HEADINGS[name]
-    return f"{text}, {unit}" if unit else str(text)
 
 
 def split_words(parallelism: str) -> str:

@@ -10,8 +10,10 @@ from django.utils.translation import gettext as _
 from estimator.engine.cost.money import from_physics, round_physics
 from estimator.engine.cost.self_hosted import HOURS_PER_MONTH, TOKENS_PER_MTOK
 from estimator.question.sweep import Sweep, stored_targets
+from estimator.resolvers.gpu_prices import OFFERS_CURRENCY
 from reports.decision.best import GpuRows, gpus_of, targets_of
 from reports.decision.lines import Question, line_of, standing_of
+from reports.decision.measuring import Measuring, measuring
 from reports.decision.parts import Decision, DecisionApi, DecisionGroup, DecisionLine, DecisionWinner
 from reports.decision.sentences import certainty_of, changes_of, sentence_of
 from reports.decision.winner import Outcome, Standing, outcome, over, wins_below
@@ -41,12 +43,16 @@ def decide(
         summary: the counts of the version.
     """
     slo, sweep = stored_targets(inputs.get("slo")), Sweep.stored(inputs["sweep"])
+    measure = measuring(sweep, snapshot, slo)
     names = Names(snapshot, sweep)
     modes = {workload.label: workload.mode for workload in sweep.workloads}
-    asked = Question(slo=slo, prices=snapshot.get("prices", {}), modes=modes, names=names, refined=sweep.refine)
+    asked = Question(
+        slo=slo, prices=snapshot.get("prices", {}), modes=modes, names=names, refined=sweep.refine,
+        currency=(inputs.get("pricing") or {}).get("currency") or OFFERS_CURRENCY,
+    )  # fmt: skip
     found, groups_in_all = gpus_of(rows, slo)
     with_targets = bool(targets_of(slo))
-    groups = [_group(each, asked, snapshot, with_targets=with_targets) for each in _by_group(found)]
+    groups = [_group(each, asked, snapshot, measure, with_targets=with_targets) for each in _by_group(found)]
     return Decision(
         groups=groups,
         groups_in_all=groups_in_all,
@@ -66,7 +72,7 @@ def _by_group(found: Sequence[GpuRows]) -> Iterator[list[GpuRows]]:
 
 
 def _group(
-    rows: Sequence[GpuRows], asked: Question, snapshot: Mapping[str, Any], *, with_targets: bool
+    rows: Sequence[GpuRows], asked: Question, snapshot: Mapping[str, Any], measure: Measuring, *, with_targets: bool
 ) -> DecisionGroup:
     lines = {one.gpu: line_of(one, asked) for one in rows}
     standings = {gpu: one for gpu, line in lines.items() if (one := standing_of(line)) is not None}
@@ -94,6 +100,7 @@ def _group(
         apis=apis,
         api_sellers=sellers,
         apis_reason=why,
+        next_measurement=measure(rows, asked.names),
     )
 
 

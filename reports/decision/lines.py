@@ -22,12 +22,13 @@ _SIDES = ("low", "mid", "high")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a version was asked, as lines need it: targets, price by GPU, mode by workload, names."""
+    """What a version was asked, as lines need it: targets, price by GPU and its currency, mode by workload, names."""
 
     slo: Targets | None
     prices: Mapping[str, Mapping[str, Any]]
     modes: Mapping[str, WorkloadMode]
     names: Names
+    currency: str
     refined: bool = False
 
 
@@ -37,6 +38,8 @@ def line_of(found: GpuRows, asked: Question) -> DecisionLine:
     price = price_of(asked.prices.get(found.gpu))
     shown: dict[str, Any] = dict.fromkeys(DecisionLine.model_fields)
     shown |= {"gpu": found.gpu, "gpu_name": asked.names.gpu(found.gpu), "price": price}
+    if price is None:
+        shown["price_reason"] = _("No seller on demand in %(currency)s is known.") % {"currency": asked.currency}
     shown["load_within"] = _load_within(found, asked.slo)
     if row is None:
         state, reason = _why_none(found, asked.slo)

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from estimator.estimates.answers import Amount, ResponsePart
+from estimator.estimates.sweep.next_measurement import RowMeasurement
 
 StateName = Literal[
     "within_targets", "no_targets", "misses_targets", "not_known", "queue_grows", "does_not_fit", "unsupported"
@@ -97,6 +98,7 @@ class DecisionLine(ResponsePart):
     e2e_s: FigureBand | None = Field(description="Time to the whole answer, seconds.")
     basis: str | None = Field(description="What the figures rest on.")
     price: LinePrice | None = Field(description="Price of the GPU; null where none is known: then there is no cost.")
+    price_reason: str | None = Field(default=None, description="Why no price is known, in a sentence; else null.")
     cost_per_mtok_output: CostBand | None = Field(
         description="Per million output tokens, answers carrying the whole price of the GPUs, always busy."
     )
@@ -165,6 +167,11 @@ class DecisionGroup(ResponsePart):
     apis: list[DecisionApi] = Field(description="The cheapest sellers of the same model by API, at most 3.")
     api_sellers: int | None = Field(description="Sellers whose bill is known; null where it was not kept.")
     apis_reason: str | None = Field(description="Why there is no line of an API; null where there is one.")
+    next_measurement: RowMeasurement | None = Field(
+        default=None,
+        description="The benchmark that would narrow the choice among the GPUs most; null without targets and in "
+        "versions of older releases.",
+    )
 
 
 class Decision(ResponsePart):

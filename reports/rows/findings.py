@@ -4,11 +4,13 @@ A group is one model and one workload: only within it are figures comparable.
 """
 
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any
 
 import duckdb
 from django.utils.translation import gettext as _
 
+from estimator.figures import written
 from reports.names import Names
 from reports.rows import reading, tables
 from reports.storage import RowFiles
@@ -201,7 +203,7 @@ def _text_cheapest(row: dict[str, Any], _other: dict[str, Any] | None) -> str:
         "gpu": row["gpu"],
         "precision": row["precision"],
         "load": load_of(row),
-        "cost": row["cost_per_mtok_output_mid"],
+        "cost": written.money(Decimal(row["cost_per_mtok_output_mid"])),
         "currency": row["currency"] or "",
     }
 

@@ -185,9 +185,13 @@ def test_xlsx_holds_the_same_values_typed_under_a_frozen_header(complete):
     book = openpyxl.load_workbook(made(complete, FileFormat.XLSX))
     assert book.sheetnames == ["Decision", "Summary", "Assumptions", "Rows", "Chart data", "Charts"]
     sheet = book["Rows"]
-    assert sheet.freeze_panes == "C2"
-    header, *lines = sheet.iter_rows(values_only=True)
+    assert sheet.freeze_panes == "C3"
+    said, header, *lines = sheet.iter_rows(values_only=True)
     assert list(header) == [column.name for column in COLUMNS]
+    # People read words with units: no two columns have the same, none has the name of a machine.
+    assert len(set(said)) == len(COLUMNS)
+    assert not [words for words in said if "_" in words]
+    assert said[header.index("ttft_s_p95")] == "First token, 95th percentile, s"
     for line, row in zip(lines, parquet_rows(complete), strict=True):
         for column, cell, value in zip(COLUMNS, line, row, strict=True):
             if value is None:
@@ -198,6 +202,29 @@ def test_xlsx_holds_the_same_values_typed_under_a_frozen_header(complete):
                 assert cell == pytest.approx(float(value), rel=1e-15), column.name
     assert all(cell.data_type != "f" for sheet in book for line in sheet.iter_rows() for cell in line)
     assert len(book["Charts"]._charts) == 3
+    texts = [str(cell.value) for name in ("Summary", "Chart data") for row in book[name].iter_rows() for cell in row]
+    assert not [text for text in texts if text in complete.summary or text in header]
+    assert any(cell.is_date for cell in book["Summary"]["B"])
+
+
+def title(chart):
+    return "".join(run.t for paragraph in chart.title.tx.rich.p for run in paragraph.r)
+
+
+def test_a_chart_of_the_workbook_is_of_one_workload_and_says_what_it_leaves_out(make_report, ana, monkeypatch):
+    monkeypatch.setattr("reports.artifacts.chart_sheet.MOST_SERIES", 1)
+    version = make_report(ana, sweep=examples.SWEEP | {
+        "gpus": ["h100-sxm5-80gb", "l40s"],
+        "workloads": [*examples.SWEEP["workloads"], {"name": "long", "input_tokens": 6000, "output_tokens": 500}],
+    })  # fmt: skip
+    with NamedTemporaryFile(suffix=".xlsx") as file:
+        xlsx.write(version, rows_path(version), Path(file.name))
+        book = openpyxl.load_workbook(file.name)
+    titles = [title(chart) for chart in book["Charts"]._charts]
+    assert [name for text in titles for name in ("chat", "long") if f"{name}:" in text] == ["chat"] * 3 + ["long"] * 3
+    assert all("the 1 of 2 settings with the most tokens/s per GPU" in text for text in titles)
+    assert titles[1].startswith("Cost per million output tokens · Llama-3.1-8B, chat: 1,000 in, 300 out tokens")
+    assert book["Chart data"]["A1"].value == "H100 SXM5 80GB"
 
 
 def test_the_workbook_opens_with_the_decision_in_words_and_numbers(complete):

@@ -168,15 +168,24 @@ def _left(counts: Mapping[str, Any], drawn: int) -> str:
     told = []
     if (more := counts["settings"] - drawn) > 0:
         told.append(ngettext("%(n)s further setting", "%(n)s further settings", more) % {"n": more})
-    for name, text in (
-        ("waits", _("%(n)s rows whose users would wait for a place in memory")),
-        ("grows", _("%(n)s rows whose queue grows")),
-        ("does_not_fit", _("%(n)s rows that do not fit")),
-        ("unsupported", _("%(n)s rows that cannot be computed")),
-    ):
-        if counts[name]:
-            told.append(text % {"n": counts[name]})
+    told += [_left_words(name, counts[name]) for name in _NOT_CHARTED if counts[name]]
     return _("Not drawn: %(what)s; the table has them.") % {"what": ", ".join(told)} if told else ""
+
+
+_NOT_CHARTED = ("waits", "grows", "does_not_fit", "unsupported")
+
+
+def _left_words(name: str, n: int) -> str:
+    """Rows that are no points of a chart, and why."""
+    return {
+        "waits": ngettext(
+            "%(n)s row whose users would wait for a place in memory",
+            "%(n)s rows whose users would wait for a place in memory", n,
+        ),
+        "grows": ngettext("%(n)s row whose queue grows", "%(n)s rows whose queue grows", n),
+        "does_not_fit": ngettext("%(n)s row that does not fit", "%(n)s rows that do not fit", n),
+        "unsupported": ngettext("%(n)s row that cannot be computed", "%(n)s rows that cannot be computed", n),
+    }[name] % {"n": n}  # fmt: skip
 
 
 def _frontiers(

@@ -76,12 +76,23 @@ def _group(group: DecisionGroup, colours: Mapping[str, int], ordered: date, same
         "overlap": group.winner.bands_overlap if group.winner is not None else None,
         "changes": group.changes,
         "old": _old_prices(group.lines[:2], ordered),
+        "measure": _measure(group),
         "currency": group.currency,
         "lines": lines,
         "apis": [_api(one) for one in group.apis],
         "apis_more": max(0, (group.api_sellers or 0) - len(group.apis)),
         "apis_reason": group.apis_reason,
     }
+
+
+def _measure(group: DecisionGroup) -> dict[str, Any] | None:
+    """The benchmark that would tell most, in a sentence, with its command."""
+    found = group.next_measurement
+    if found is None or found.command is None or found.chance is None:
+        return None
+    words = {"gpu": found.gpu_name, "chance": percent(found.chance)}
+    said = _("A benchmark of %(gpu)s would tell most: it meets the targets with a chance of %(chance)s.") % words
+    return {"said": said, "command": found.command, "note": found.note}
 
 
 def _line(
@@ -94,6 +105,7 @@ def _line(
         "wins": line.place == 1,
         "reason": line.reason,
         "price": _price(line.price, ordered),
+        "price_reason": line.price_reason,
     }
     if setting is None:
         return shown

@@ -5,7 +5,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from reports.artifacts.words import heading, split_words
+from reports.artifacts.headings import heading
+from reports.artifacts.words import split_words
 from reports.decision.parts import Decision
 from reports.names import Names
 from reports.rows import reading, tables

@@ -103,7 +103,7 @@ def _findings(head: dict[str, Any], names: Names) -> list[dict[str, Any]]:
         of = f"{names.model(entry['model'])}, {of}" if several else of
         text = entry["text"].removeprefix(f"{of}: ")
         row = entry["row"]
-        text = text.replace(row["gpu"], names.gpu(row["gpu"]))
+        text = text.replace(row["gpu"], names.gpu(row["gpu"])).replace(row["precision"], row["precision"].upper())
         listed.append(entry | {"of": of, "words": text})
     return listed
 

@@ -175,6 +175,37 @@ def test_without_prices_the_faster_gpu_is_named_and_nothing_is_said_of_money(mak
     assert group.winner.by == "speed"
     assert group.sentence.startswith("No price is known; H100 SXM5 80GB gives the most tokens per second and GPU")
     assert all(line.cost_per_month is None and line.price is None for line in group.lines)
+    assert {line.price_reason for line in group.lines} == {"No seller on demand in EUR is known."}
+
+
+def test_the_row_to_measure_is_the_one_whose_outcome_changes_the_choice_most_and_it_has_the_command_of_its_load(
+    version,
+):
+    rows = {row["row_index"]: row for row in rows_of(version)}
+    told = 0
+    for group in decision(version).groups:
+        found = group.next_measurement
+        lines = [line for line in group.lines if line.setting is not None]
+        chances = [rows[line.setting.row_index]["chance_within_slo"] for line in lines]
+        assert None not in chances
+        assert (found.command is None) == (found.reason is not None)
+        if found.command is None:
+            continue
+        told += 1
+        row = rows[found.row_index]
+        assert found.chance == pytest.approx(row["chance_within_slo"], abs=1e-9)
+        assert found.gpu == row["gpu"]
+        assert f"--max-concurrency {row['batch_size']} " in found.command
+        assert f"--random-input-len {row['input_tokens']:g} " in found.command
+        # Nobody is sent to measure what is sure, nor what would never be chosen before something that is.
+        assert 0.02 < found.chance < 0.98
+        cheaper = [rows[line.setting.row_index] for line in lines if line.place < _place(lines, row)]
+        assert all(one["chance_within_slo"] < 0.98 for one in cheaper)
+    assert told
+
+
+def _place(lines: list[Any], row: dict[str, Any]) -> int:
+    return next((line.place for line in lines if line.gpu == row["gpu"]), 99)
 
 
 def test_the_bill_of_an_api_is_that_of_the_cost_estimate(version, api, ana, monkeypatch):
