@@ -86,7 +86,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 # People log in at the admin alone; an address to go on to that is unsafe, or none, leads there too.
-LOGIN_URL = "admin:login"
+LOGIN_URL = "log-in"
 LOGIN_REDIRECT_URL = "admin:index"
 AXES_HANDLER = "config.access.lockout.LockoutHandler"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "username", "ip_address"]

@@ -30,6 +30,12 @@ def percent(share: float | None, sign: str = "") -> str:
 
 
 @register.filter
+def chance(value: float) -> str:
+    """A chance in percent; nothing is said to be certain."""
+    return "over 99 %" if value > 0.99 else "under 1 %" if value < 0.01 else percent(value)
+
+
+@register.filter
 def spoken(name: str) -> str:
     """A name of the API as words: dots and underscores become spaces."""
     return name.replace("_", " ").replace(".", " · ")

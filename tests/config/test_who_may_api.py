@@ -46,6 +46,7 @@ WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
     ),
     **dict.fromkeys(("reports-page", "report-new", "report-page", "report-file"), (EVERYBODY, EVERYBODY)),
     "receipts-page": (EVERYBODY, EVERYBODY),
+    "log-in": (EVERYBODY, EVERYBODY),
     "healthz": (EVERYBODY, EVERYBODY),
     "readyz": (EVERYBODY, EVERYBODY),
     "statusz": (EVERYBODY, EVERYBODY),

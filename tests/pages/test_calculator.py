@@ -196,7 +196,7 @@ def test_pages_need_a_log_in_where_anonymous_access_is_off(client, settings, dja
     settings.AFORO_ALLOW_ANONYMOUS = False
     response = client.get("/?n=3")
     assert response.status_code == 302
-    assert response["Location"].startswith("/admin/login/?next=/%3Fn%3D3")
+    assert response["Location"].startswith("/login/?next=/%3Fn%3D3")
     client.force_login(django_user_model.objects.create_user("ana", password="x" * 12))
     assert client.get("/").status_code == 200
 
