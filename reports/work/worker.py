@@ -36,10 +36,10 @@ Piece = tuple[Callable[[], Claim | None], Callable[[Claim], None]]
 _file_first = cycle((True, False))
 
 
-def run(budget_s: float = conf.WORK_BUDGET_S) -> bool:
-    """Work until nothing is claimable or the budget is spent; True when work may be left."""
+def run() -> bool:
+    """Work until nothing is claimable or WORK_BUDGET_S are spent; True when work may be left."""
     started = time.monotonic()
-    while time.monotonic() - started < budget_s:
+    while time.monotonic() - started < conf.WORK_BUDGET_S:
         if not step():
             return False
     return True

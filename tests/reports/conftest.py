@@ -13,6 +13,7 @@ from reports.api import examples
 from reports.models import ReportVersion
 from reports.work import bell, worker
 from tests.estimator.conftest import loaded_catalog
+from tests.live import HANGS_AFTER_S
 
 __all__ = ["loaded_catalog"]
 
@@ -34,6 +35,12 @@ def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture(autouse=True)
 def no_kept_plans() -> None:
     worker.forget_plans()
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker stops when there is no work, however slow the machine is."""
+    monkeypatch.setattr("reports.conf.WORK_BUDGET_S", HANGS_AFTER_S)
 
 
 @pytest.fixture
