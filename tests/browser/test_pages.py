@@ -7,8 +7,8 @@ import pytest
 pytestmark = pytest.mark.browser
 
 
-def test_an_engineer_compares_and_shares_with_and_without_a_script(page, browser, live_service):
-    base = live_service().base
+def test_an_engineer_compares_and_shares_with_and_without_a_script(page, browser, service):
+    base = service.base
     page.goto(
         f"{base}/?model=llama-3.3-70b&gpu=h100-sxm5-80gb&gpus=2&weights=fp8&input=8000&output=500&n=16&ttft=2&tpot=50"
     )
@@ -39,8 +39,8 @@ def test_an_engineer_compares_and_shares_with_and_without_a_script(page, browser
     assert page.faults == []
 
 
-def test_prices_lead_from_a_name_to_a_month_and_to_own_gpus(page, live_service):
-    page.goto(f"{live_service().base}/prices/")
+def test_prices_lead_from_a_name_to_a_month_and_to_own_gpus(page, service):
+    page.goto(f"{service.base}/prices/")
     page.fill("#q", "openai/gpt-oss-120b")
     page.press("#q", "Enter")
     if page.locator("table.list").count():
@@ -62,8 +62,8 @@ def test_prices_lead_from_a_name_to_a_month_and_to_own_gpus(page, live_service):
     ("address", "skip", "place"),
     [("/compare/", "Skip to a further column", "add"), ("/prices/gpt-oss-120b/", "Skip to your traffic", "requests")],
 )
-def test_the_keyboard_alone_reaches_the_form(page, live_service, address, skip, place):
-    page.goto(live_service().base + address)
+def test_the_keyboard_alone_reaches_the_form(page, service, address, skip, place):
+    page.goto(service.base + address)
     for _ in range(2):
         page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == skip
@@ -83,8 +83,8 @@ def test_the_keyboard_alone_reaches_the_form(page, live_service, address, skip, 
     assert page.faults == []
 
 
-def test_the_documentation_is_found_by_words(page, live_service):
-    page.goto(f"{live_service().base}/docs/")
+def test_the_documentation_is_found_by_words(page, service):
+    page.goto(f"{service.base}/docs/")
     page.fill("#q", "prompt cache break-even")
     page.press("#q", "Enter")
     page.locator(".hits a").first.click()

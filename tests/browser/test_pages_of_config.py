@@ -5,8 +5,7 @@ import pytest
 pytestmark = pytest.mark.browser
 
 
-def test_the_documentation_and_the_admin_work_in_a_browser(page, live_service):
-    service = live_service()
+def test_the_documentation_and_the_admin_work_in_a_browser(page, service):
     page.goto(f"{service.base}/api/docs/")
     page.wait_for_selector(".swagger-ui .opblock")
     assert "Aforo" in page.inner_text(".swagger-ui .info")
