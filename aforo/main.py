@@ -74,7 +74,10 @@ def _split(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return common, body
 
 
-@cli.command()
+@cli.command(
+    no_args_is_help=True,
+    epilog="Example: aforo verdict llama-3.3-70b h100-sxm5-80gb -n 2 -w fp8 -i 8000 -o 500 -u 16 --ttft 2 --tpot 0.05",
+)
 @options.plan
 @options.load
 @options.targets
@@ -92,7 +95,9 @@ def _is_good(found: dict[str, Any]) -> bool:
     return found["verdict"]["state"] in ("safe", "likely", "fits", "speed_unknown")
 
 
-@cli.command()
+@cli.command(
+    no_args_is_help=True, epilog="Example: aforo fit llama-3.3-70b h100-sxm5-80gb -n 2 -w bf16 -i 8000 -o 500 -u 16"
+)
 @options.plan
 @options.asking
 @question
@@ -103,7 +108,9 @@ def fit(**given: Any) -> int:
     return ask("estimates/memory-fit/", body, common, shown.fit, lambda found: found["feasible"])
 
 
-@cli.command()
+@cli.command(
+    no_args_is_help=True, epilog="Example: aforo speed llama-3.1-8b l40s -i 1500 -o 300 -u 8 --batch 1 --batch 16"
+)
 @options.plan
 @options.load
 @options.targets
@@ -123,7 +130,7 @@ def _is_fast(found: dict[str, Any]) -> bool:
     return bool(found["feasible"]) and (met is None or met["all"] is not False)
 
 
-@cli.command()
+@cli.command(no_args_is_help=True, epilog="Example: aforo cost llama-3.1-8b l40s -i 1500 -o 300 -u 8")
 @options.plan
 @options.load
 @options.price
@@ -154,7 +161,10 @@ def _is_priced(found: dict[str, Any]) -> bool:
     return hosted is None or bool(hosted["feasible"])
 
 
-@cli.command()
+@cli.command(
+    no_args_is_help=True,
+    epilog="Example: aforo cache anthropic-claude-opus-5-5 --prefix 20000 --suffix 1000 -o 500 --per-hour 30",
+)
 @click.argument("price", required=False)
 @click.option("--prefix", type=int, help="Tokens that requests share.")
 @click.option("--suffix", type=int, help="Tokens of each request after them.")
@@ -175,7 +185,10 @@ def cache(**given: Any) -> int:
     return ask("estimates/prompt-cache/", body, common, shown.cache, lambda found: True)
 
 
-@cli.command()
+@cli.command(
+    no_args_is_help=True,
+    epilog="Example: aforo size llama-3.1-8b -g l40s -g h100-sxm5-80gb -i 1500 -o 300 -u 200 --tpot 0.05",
+)
 @click.argument("model", required=False)
 @click.option("--gpu", "-g", "gpus", multiple=True, help="A GPU to choose from; may be repeated.")
 @click.option("--tp", type=int, multiple=True, help="A tensor parallel degree to try; 1, 2, 4 and 8 when left out.")
@@ -207,7 +220,7 @@ def size(**given: Any) -> int:
     return ask("estimates/sizing/", body, common, shown.size, lambda found: found["feasible"])
 
 
-@cli.command()
+@cli.command(no_args_is_help=True, epilog="Example: aforo inspect config.json")
 @click.argument("config", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--weights", "-w", help="Format of the weights; what the config states when left out.")
 @options.asking

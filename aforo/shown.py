@@ -39,9 +39,17 @@ def verdict(answer: Answer) -> list[str]:
 
 def _within(one: Answer) -> str:
     users, rates = one["max_concurrency_within_slo"], one["max_requests_per_s_within_slo"]
-    if users is not None:
-        return f"{users['low']}–{users['mid']}"
-    return "" if rates is None else f"{written.two_digits(rates['low'])}–{written.two_digits(rates['mid'])}"
+    found = rates if users is None else users
+    if found is None or one["state"] == "does_not_fit":
+        return written.DASH
+    write = written.two_digits if users is None else written.count
+    return "–".join(dict.fromkeys(write(found[side]) for side in ("low", "mid")))
+
+
+_CHANGES = {
+    "context_tokens": "context, tokens", "sequences": "conversations", "precision.weights": "weights",
+    "precision.kv_cache": "cache", "parallelism.tp": "tp (GPUs)", "gpu": "GPU",
+}  # fmt: skip
 
 
 def fit(answer: Answer) -> list[str]:
@@ -59,10 +67,15 @@ def fit(answer: Answer) -> list[str]:
         ("conversations that fit", written.count(cache["max_sequences"])),
         ("longest context at this load", "any" if most is None else f"{written.count(most)} tokens"),
         ("cache of one token", f"{written.count(cache['bytes_per_token'])} bytes"),
-        ("binds", answer["binding_term"]),
+        ("binds", (answer["binding_term"] or written.DASH).replace("_", " ")),
     ]
     changes = [
-        [one["change"], str(one["value"]), written.count(one["max_sequences"]), one["verdict"]]
+        [
+            _CHANGES.get(one["change"], one["change"]),
+            str(one["value"]),
+            written.count(one["max_sequences"]),
+            one["verdict"],
+        ]
         for one in answer["suggestions"]
     ]
     fixes = table(["would fit with", "value", "conversations", "answer"], changes, right=(2,)) if changes else ""
@@ -181,7 +194,10 @@ def size(answer: Answer) -> list[str]:
         for one in answer["options"]
     ]  # fmt: skip
     names = ["gpu", "weights", "tp", "replicas", "gpus", "bound by", "per month", ""]
-    said = "Served." if answer["feasible"] else f"Nothing serves this demand: {answer['binding_constraint']}."
+    said = f"Nothing serves this demand: {answer['binding_constraint']}."
+    if answer["feasible"] and answer["options"]:
+        first = answer["options"][0]
+        said = f"{first['gpus']} × {first['gpu']} serve it best: {first['replicas']} of tp {first['tp']}."
     rejected = [[one["gpu"], one["precision"], str(one["tp"]), one["reason"]] for one in answer["rejected"]]
     return [
         said,

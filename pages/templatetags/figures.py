@@ -3,6 +3,7 @@
 from datetime import date
 
 from django import template
+from django.utils.translation import gettext as _
 
 from estimator.figures import written
 
@@ -32,7 +33,7 @@ def percent(share: float | None, sign: str = "") -> str:
 @register.filter
 def chance(value: float) -> str:
     """A chance in percent; nothing is said to be certain."""
-    return "over 99 %" if value > 0.99 else "under 1 %" if value < 0.01 else percent(value)
+    return _("over 99 %%") % {} if value > 0.99 else _("under 1 %%") % {} if value < 0.01 else percent(value)
 
 
 @register.filter

@@ -49,7 +49,8 @@ def test_fit_is_memory_fit(client):
     assert json.loads(result.stdout) == expected
     shown = run("fit", *PLAN, "-w", "bf16", code=1).stdout
     assert shown.startswith("Does not fit. Llama-3.3-70B-Instruct on 2 × H100 SXM5 80GB")
-    assert re.search(r"precision\.weights +fp8 ", shown)
+    assert re.search(r"^weights +fp8 ", shown, re.M)
+    assert "aforo fit" in run("fit", code=2).output  # without anything: an example
     assert run("fit", *PLAN, "-w", "fp8").stdout.startswith("Fits.")
 
 
