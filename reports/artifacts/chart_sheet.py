@@ -43,7 +43,7 @@ def write_charts(workbook: Workbook, rows: RowFiles, names: Names) -> None:
             lines: list[_Line] = []
             for label, points in found.lines:
                 blocks.append((column, [(neutral(label), heading(y_name)), *points]))
-                lines.append((neutral(label), column, len(points)))
+                lines.append((_words(label), column, len(points)))
                 column += 2
             if lines:
                 drawn = _chart(workbook, data.get_name(), (x_name, y_name), _title(of, y_name, found, names), lines)
@@ -60,7 +60,12 @@ def _title(of: Group, y_name: str, found: Series, names: Names) -> str:
         told.append(text % {"shown": len(found.lines), "all": found.settings})
     if found.thinned:
         told.append(_("of a setting at most %(n)s loads") % {"n": MOST_POINTS})
-    return " · ".join(told)
+    return _words(" · ".join(told))
+
+
+def _words(text: str) -> str:
+    """A name of a chart: with an exclamation mark the library takes it for the address of a cell."""
+    return neutral(text).replace("!", " ")
 
 
 def _write_blocks(data: Worksheet, blocks: list[tuple[int, list[tuple[Any, Any]]]]) -> None:

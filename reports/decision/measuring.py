@@ -6,11 +6,11 @@ from decimal import Decimal
 from typing import Any
 
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.sweep.columns import CHANCE
 from estimator.estimates.sweep.next_measurement import Measurements, RowMeasurement
 from estimator.question.sweep import Sweep
 from estimator.question.workload import Targets
-from estimator.resolvers.issues import ResolutionError
 from reports.decision.best import GpuRows, targets_of
 from reports.names import Names
 
