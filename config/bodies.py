@@ -14,6 +14,10 @@ from catalog.api.problems import TYPE_PREFIX
 Environ = dict[str, Any]
 
 
+UPLOADS = {"/api/v1/estimates/cost/batch/"}
+UPLOAD_TYPES = {"text/csv", "application/x-ndjson"}
+
+
 class RefusedError(Exception):
     """A body that is not read, or not further; holds the answer."""
 
@@ -97,9 +101,16 @@ class Reader:
 
 
 def limit_of(environ: Environ) -> int:
-    """Bytes that a body for this address may hold: JSON under /api/, forms and spreadsheets elsewhere."""
-    limit: int = settings.AFORO_MAX_BODY_BYTES if _is_api(environ) else settings.AFORO_MAX_UPLOAD_BYTES
+    """Bytes that a body for this address may hold: JSON and uploads under /api/, forms and spreadsheets elsewhere."""
+    name = "AFORO_MAX_BODY_BYTES" if _is_api(environ) else "AFORO_MAX_UPLOAD_BYTES"
+    limit: int = getattr(settings, "AFORO_MAX_BATCH_BYTES" if is_upload(environ) else name)
     return limit
+
+
+def is_upload(environ: Environ) -> bool:
+    """Whether the body is a file that an address reads line by line."""
+    kind = environ.get("CONTENT_TYPE", "").split(";")[0].strip().lower()
+    return environ["PATH_INFO"] in UPLOADS and kind in UPLOAD_TYPES
 
 
 def length_of(environ: Environ) -> int:

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable
 
 from csp.middleware import CSPMiddleware
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
@@ -21,8 +20,10 @@ from catalog.api.problems import (
     UnsupportedMediaType,
 )
 from config.api_errors import problem_response
+from config.bodies import limit_of
 from config.health.views import healthz, readyz, statusz
 from config.settings.csp import ADMIN_CONTENT_SECURITY_POLICY
+from config.throttling import rate_headers
 from estimator.engine.faults import ParameterFault
 from reports.doing import current_request_id
 
@@ -51,6 +52,9 @@ class RequestIdMiddleware:
         finally:
             current_request_id.reset(token)
         response["X-Request-ID"] = request_id
+        if (left := getattr(request, "rate_left", None)) is not None:
+            for name, value in rate_headers(left).items():
+                response[name] = value
         return response
 
 
@@ -91,7 +95,10 @@ def _body_problem(request: HttpRequest) -> Problem | None:
         return UnsupportedMediaType(detail, headers={"Accept-Encoding": "identity"})
     if "Transfer-Encoding" in request.headers and not request.META.get("CONTENT_LENGTH"):
         return LengthRequired()
-    return BodyTooLarge(_limit_text()) if _content_length(request) > settings.AFORO_MAX_BODY_BYTES else None
+    limit = limit_of(request.META)
+    if _content_length(request) <= limit:
+        return None
+    return BodyTooLarge(_("The body may hold at most %(limit)d bytes.") % {"limit": limit})
 
 
 def _nul_parameters(request: HttpRequest) -> list[ParameterFault]:
@@ -108,10 +115,6 @@ def _content_length(request: HttpRequest) -> int:
         return int(request.META.get("CONTENT_LENGTH") or 0)
     except ValueError:
         return 0
-
-
-def _limit_text() -> str:
-    return _("The body may hold at most %(limit)d bytes.") % {"limit": settings.AFORO_MAX_BODY_BYTES}
 
 
 class ProbesMiddleware:

@@ -9,17 +9,19 @@ import io
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import IO, Any
 
 from django.conf import settings
 from django.db import close_old_connections
 
-from config import bodies, env
+from config import bodies, env, uploads
 
 # A web process has threads enough to use up a server's connections; a worker or a command has one of its own.
 os.environ.setdefault("AFORO_DATABASE_POOL", "16")
 
+from config.waiting import PENDING, Waits, asked_again
 from config.wsgi import application as django
+from estimator.api.uploads import SPOOLED
 
 Environ = dict[str, Any]
 Headers = list[tuple[str, str]]
@@ -39,6 +41,8 @@ class Front:
         self._application = application
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="request")
         self._bodies = bodies.Reader()
+        self._uploads = uploads.Spooler(self._in_thread)
+        self._waits = Waits(self._in_thread)
 
     async def __rsgi__(self, scope: Any, protocol: Any) -> None:
         """Answers one request."""
@@ -52,22 +56,32 @@ class Front:
         except bodies.RefusedError as refused:
             protocol.response_bytes(refused.status, [*refused.headers, ("connection", "close")], refused.body)
             return
-        environ["wsgi.input"] = io.BytesIO(body)
-        await self._answer(environ, protocol)
+        if isinstance(body, bytes):
+            environ["wsgi.input"] = io.BytesIO(body)
+            await self._answer(environ, protocol)
+            return
+        environ["wsgi.input"] = environ[SPOOLED] = body
+        try:
+            await self._answer(environ, protocol)
+        finally:
+            body.close()
 
-    async def _body(self, environ: Environ, protocol: Any) -> bytes:
+    async def _body(self, environ: Environ, protocol: Any) -> bytes | IO[bytes]:
         """The body; empty where it stays unread because the answer will be a refusal whatever it holds."""
         chunked = "HTTP_TRANSFER_ENCODING" in environ
         if not chunked and not bodies.length_of(environ):
             return b""
-        if chunked:
+        upload = bodies.is_upload(environ)
+        if chunked or upload:
             bodies.check_chunks_fit(environ)
             if not settings.AFORO_ALLOW_ANONYMOUS and not await self._in_thread(_is_authenticated, environ):
                 # Django answers 401; what was sent is never read.
                 environ["CONTENT_LENGTH"] = "0"
                 return b""
-        elif bodies.is_too_large(environ):
+        if not chunked and bodies.is_too_large(environ):
             return b""
+        if upload:
+            return await self._uploads.read(protocol, environ)
         body = await self._bodies.read(protocol, environ)
         if chunked:
             environ["CONTENT_LENGTH"] = str(len(body))
@@ -75,6 +89,17 @@ class Front:
 
     async def _answer(self, environ: Environ, protocol: Any) -> None:
         status, headers, whole, parts = await self._in_thread(self._call, environ)
+        if (pending := environ.pop(PENDING, None)) is not None and (
+            done := await self._waits.until(pending)
+        ) is not None:
+            waited = [("preference-applied", f"wait={pending.within_s}")]
+            if done:
+                places = [header for header in headers if header[0] == "location"]
+                again = asked_again(environ, pending) | {"wsgi.input": io.BytesIO()}
+                status, headers, whole, parts = await self._in_thread(self._call, again)
+                again.pop(PENDING, None)
+                headers = headers + [header for header in places if status < 300]
+            headers = headers + waited
         if parts is None:
             protocol.response_bytes(status, headers, whole)
             return

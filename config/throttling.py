@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle, SimpleRateThrottle
 
-from config.request_counts import Rate, wait_s
+from config.request_counts import Counted, Left, Rate, count
 
 logger = logging.getLogger("aforo.throttling")
 
@@ -32,9 +32,12 @@ class RequestThrottle(BaseThrottle):
     def __init__(self) -> None:
         self._wait_s: float | None = None
 
-    def allow_request(self, request: Request | HttpRequest, view: Any) -> bool:
-        """Whether the request is within all its rates; it is counted under those that it is within."""
-        self._wait_s = _counted(lambda: list(_rates_of(request, view)))
+    def allow_request(self, request: Request | HttpRequest, view: Any, times: int = 1) -> bool:
+        """Whether the request is within all its rates; it is counted `times` under those that it is within."""
+        counted = _counted(lambda: list(_rates_of(request, view)), times)
+        self._wait_s = None if counted is None else counted.wait_s
+        if counted is not None and counted.least is not None:
+            getattr(request, "_request", request).rate_left = counted.least  # type: ignore[union-attr]
         return self._wait_s is None
 
     def wait(self) -> float | None:
@@ -44,7 +47,18 @@ class RequestThrottle(BaseThrottle):
 
 def invalid_token_wait_s(request: Request) -> float | None:
     """Counts a token that is no good against its address: seconds to wait where it sent too many, else None."""
-    return _counted(lambda: [_rate("invalid-tokens", BaseThrottle().get_ident(request))])
+    counted = _counted(lambda: [_rate("invalid-tokens", BaseThrottle().get_ident(request))])
+    return None if counted is None else counted.wait_s
+
+
+def rate_headers(left: Left) -> dict[str, str]:
+    """The rate of which least is left, as draft-ietf-httpapi-ratelimit-headers has it."""
+    rate = left.rate
+    scope = rate.name.split("_")[1]
+    return {
+        "RateLimit-Policy": f'"{scope}";q={rate.allowed};w={rate.period_s}',
+        "RateLimit": f'"{scope}";r={left.requests};t={left.reset_s}',
+    }
 
 
 def _rates_of(request: Request | HttpRequest, view: Any) -> Iterator[Rate]:
@@ -70,12 +84,12 @@ def _parsed(rate: str) -> tuple[int, int]:
     return int(number or 0), int(period or 0)
 
 
-def _counted(rates: Callable[[], list[Rate]]) -> float | None:
+def _counted(rates: Callable[[], list[Rate]], times: int = 1) -> Counted | None:
     if _away.now():
         return None
     found = rates()
     try:
-        return wait_s(found, time.time())
+        return count(found, time.time(), times)
     except Exception as error:
         # Whatever the cache raises: who counts requests must not be why there are no answers.
         _away.begin(error)

@@ -74,7 +74,7 @@ def published_answer(handler: ClientHandler, environ: dict[str, Any]) -> HttpRes
         if response.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         content_type = response.headers.get("Content-Type", "").partition(";")[0]
-        hold(request.method, request.path, response.status_code, content_type, body)
+        hold(request.method, request.path, response.status_code, content_type, body, response.headers)
     return response
 
 

@@ -1,6 +1,7 @@
 """Answers held against the published schema, docs/openapi.yaml."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,9 @@ def faults(component: str, answer: Any) -> list[str]:
     return _faults({"$ref": f"#/components/schemas/{component}"}, answer)
 
 
-def hold(method: str, path: str, status: int, content_type: str, body: bytes) -> None:
+def hold(method: str, path: str, status: int, content_type: str, body: bytes, headers: Iterable[str] = ()) -> None:
     """Fails the test when an answer of the API is not as the published schema says."""
-    found = answer_faults(method, path, status, content_type, body)
+    found = [*answer_faults(method, path, status, content_type, body), *header_faults(method, path, status, headers)]
     assert not found, f"docs/openapi.yaml: {method} {path} answered {status}: " + "; ".join(found[:5])
 
 
@@ -59,6 +60,20 @@ def answer_faults(method: str, path: str, status: int, content_type: str, body: 
     if method not in {name.upper() for name in METHODS}:
         return []
     return _answer_faults(method.lower(), path, str(status), content_type, body)
+
+
+def header_faults(method: str, path: str, status: int, headers: Iterable[str]) -> list[str]:
+    """Headers of ours that an answer has and the schema does not declare for its operation and status."""
+    template = template_of(path) if path.startswith("/api/v1/") else None
+    operation = published()["paths"].get(template, {}).get(method.lower())
+    # What no operation answers (no such method, no such path) has no place in the schema.
+    if operation is None or (response := operation["responses"].get(str(status))) is None:
+        return []
+    # The framework names the methods of a path in every answer; it means something in a 405.
+    ours = {name.lower(): name for name in published()["components"].get("headers", {}) if name != "Allow"}
+    declared = response.get("headers", {})
+    found = sorted({ours[name] for name in map(str.lower, headers) if name in ours} - set(declared))
+    return [f"the schema does not declare the header {name} of this {status}" for name in found]
 
 
 def _answer_faults(method: str, path: str, status: str, content_type: str, body: bytes) -> list[str]:

@@ -42,12 +42,17 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TAGS": [
         {"name": "estimates", "description": "Memory, speed, cost, caching, sizing, tokens: computed at once."},
         {"name": "reports", "description": "Sweeps as saved, versioned reports with files; need a token."},
+        {
+            "name": "receipts",
+            "description": "Predictions kept, measurements held against them, calibrations; need a token.",
+        },
         {"name": "models", "description": "Language models: what is known of each, and reading a config.json."},
         {"name": "gpus", "description": "Accelerators: memory, bandwidth, dense peaks, links."},
         {"name": "engine-profiles", "description": "Serving engines: constants, evidence, calibration on own runs."},
         {"name": "presets", "description": "Use cases: lengths and targets to start from."},
         {"name": "gpu-offers", "description": "Prices of GPU hours."},
         {"name": "api-prices", "description": "Prices of token meters, dated."},
+        {"name": "api-models", "description": "Models as sellers name them: names, life, windows."},
         {"name": "cache-policies", "description": "Providers' rules of prompt caching."},
         {"name": "providers", "description": "Sellers of GPU hours and tokens."},
     ],
@@ -71,7 +76,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     # Lists of choices stay where they are used: components named after fields (KindEnum) collide as fields come and go.
-    "POSTPROCESSING_HOOKS": ["config.openapi.one_name_each", "config.openapi.empty_addresses"],
+    "POSTPROCESSING_HOOKS": [
+        "config.openapi.one_name_each",
+        "config.openapi.empty_addresses",
+        "config.openapi_headers.declared_headers",
+    ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "displayRequestDuration": True, "validatorUrl": None},

@@ -92,7 +92,7 @@ def documented(view: type[EstimateView], endpoint: Endpoint[Any, Any]) -> type[E
         summary=endpoint.summary,
         description=endpoint.description,
         request={"application/json": endpoint.request},
-        parameters=list(_query_parameters(EstimateQuery)),
+        parameters=list(query_parameters(EstimateQuery)),
         responses={
             (200, "application/json"): OpenApiResponse(endpoint.response, description="The estimate."),
             **problem_responses(400, 401, 403, 413, 415, 422, 429),
@@ -103,7 +103,8 @@ def documented(view: type[EstimateView], endpoint: Endpoint[Any, Any]) -> type[E
     return described
 
 
-def _query_parameters(model: type[BaseModel]) -> Iterator[OpenApiParameter]:
+def query_parameters(model: type[BaseModel]) -> Iterator[OpenApiParameter]:
+    """The parameters of a query model for the schema."""
     schema = model.model_json_schema()
     for name, field in schema["properties"].items():
         kept = {key: value for key, value in field.items() if key not in ("title", "description")}

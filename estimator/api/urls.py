@@ -1,5 +1,8 @@
 """Addresses of the estimates: one line an endpoint."""
 
+from django.urls import path
+
+from estimator.api.batch_docs import questions_documented, usage_documented
 from estimator.api.routes import route
 from estimator.estimates.break_even import answer as break_even
 from estimator.estimates.cost import answer as cost
@@ -21,4 +24,8 @@ ENDPOINTS = (
     tokens.ENDPOINT,
 )
 
-urlpatterns = [route(endpoint) for endpoint in ENDPOINTS]
+urlpatterns = [
+    *(route(endpoint) for endpoint in ENDPOINTS),
+    path("batch/", questions_documented(ENDPOINTS).as_view(), name="estimates-batch"),
+    path("cost/batch/", usage_documented().as_view(), name="cost-batch"),
+]

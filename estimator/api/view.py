@@ -17,7 +17,7 @@ from catalog.api.problems import BodyTooLarge, problem_of
 from catalog.api.query import Query, parse_query
 from estimator.api.parsing import parse_body
 from estimator.engine.faults import ResolutionError
-from estimator.estimates.answers import Answer
+from estimator.estimates.answers import Answer, ResponsePart
 from estimator.estimates.endpoint import Asked, Endpoint
 from estimator.resolvers.facts import Facts
 from estimator.resolvers.live import calibrated_facts, current_facts
@@ -105,8 +105,17 @@ def render(answer: Answer) -> bytes:
     surroundings = {name: parts.pop(name) for name in _SURROUNDINGS}
     if surroundings["explanation"] is None:
         del surroundings["explanation"]
+    return _json(parts | surroundings)
+
+
+def render_part(part: ResponsePart) -> bytes:
+    """A part of an answer as JSON."""
+    return _json(part.model_dump(mode="json"))
+
+
+def _json(value: Any) -> bytes:
     try:
-        return orjson.dumps(parts | surroundings)
+        return orjson.dumps(value)
     except TypeError:
         # Bytes of absurd plans pass 64 bits, where orjson ends and JSON does not.
-        return json.dumps(parts | surroundings, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -39,6 +39,11 @@ _IDEMPOTENT = OpenApiParameter(
 _IF_MATCH = OpenApiParameter(
     "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="ETag of what was read; 412 when it has changed."
 )
+_PREFER = OpenApiParameter(
+    "Prefer", OpenApiTypes.STR, OpenApiParameter.HEADER,
+    description="wait=30 answers once the report or file is there, or after so many seconds as without it; "
+    "Preference-Applied says for how long was waited at most (AFORO_MAX_WAIT_S).",
+)  # fmt: skip
 _LISTED = tuple(parameters_of(queries.ReportsQuery))
 _PAGE = tuple(parameters_of(PageQuery))
 _ROWS = tuple(parameters_of(queries.RowsQuery))
@@ -52,12 +57,13 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("ReportsCollection", "post"): Operation(
         id="reports_create", request=schemas.CreateReportRequest, status=202, answer=answers.AcceptedAnswer,
-        problems=(400, 401, 403, 409, 413, 415, 422, 429), parameters=(_IDEMPOTENT,),
+        problems=(400, 401, 403, 409, 413, 415, 422, 429), parameters=(_IDEMPOTENT, _PREFER),
     ),
     ("QueueView", "get"): Operation(id="reports_queue", answer=answers.QueueAnswer, problems=(400, 401, 403, 429)),
     ("ReportFromEstimate", "post"): Operation(
         id="reports_from_estimate", request=schemas.ReportFromEstimateRequest, status=202,
-        answer=answers.AcceptedAnswer, problems=(400, 401, 403, 409, 413, 415, 422, 429), parameters=(_IDEMPOTENT,),
+        answer=answers.AcceptedAnswer, problems=(400, 401, 403, 409, 413, 415, 422, 429),
+        parameters=(_IDEMPOTENT, _PREFER),
     ),
     ("ReportDetail", "get"): Operation(id="reports_retrieve", answer=answers.ReportAnswer),
     ("ReportDetail", "patch"): Operation(
@@ -81,21 +87,23 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("VersionsCollection", "get"): Operation(id="versions_list", answer=answers.VersionPage, parameters=_PAGE),
     ("VersionsCollection", "post"): Operation(
         id="versions_create", request=schemas.RebuildRequest, status=202, answer=answers.AcceptedAnswer,
-        problems=(*_CREATES, 409), parameters=(_IDEMPOTENT,),
+        problems=(*_CREATES, 409), parameters=(_IDEMPOTENT, _PREFER),
     ),
-    ("VersionDetail", "get"): Operation(id="versions_retrieve", answer=answers.VersionAnswer),
+    ("VersionDetail", "get"): Operation(
+        id="versions_retrieve", answer=answers.VersionAnswer, parameters=(_PREFER,)
+    ),
     ("VersionCancel", "post"): Operation(id="versions_cancel", answer=answers.VersionSummary, problems=(*_WRITE, 409)),
     ("VersionRetry", "post"): Operation(
-        id="versions_retry", status=202, answer=answers.AcceptedAnswer, problems=(*_WRITE, 409)
+        id="versions_retry", status=202, answer=answers.AcceptedAnswer, problems=(*_WRITE, 409), parameters=(_PREFER,)
     ),
     ("VersionRecost", "post"): Operation(
         id="versions_recost", request=schemas.RecostRequest, status=202, answer=answers.AcceptedAnswer,
-        problems=(*_CREATES, 409), parameters=(_IDEMPOTENT,),
+        problems=(*_CREATES, 409), parameters=(_IDEMPOTENT, _PREFER),
     ),
     ("LinksCollection", "get"): Operation(id="versions_links_list", answer=answers.LinkList),
     ("LinksCollection", "post"): Operation(
         id="versions_links_create", request=schemas.CreateLinkRequest, status=201, answer=answers.MadeLink,
-        problems=(*_CREATES, 409), parameters=(_IDEMPOTENT,),
+        problems=(*_CREATES, 409), parameters=(_IDEMPOTENT, _PREFER),
     ),
     ("LinkDetail", "delete"): Operation(id="versions_links_delete", status=204),
     ("DecisionView", "get"): Operation(
@@ -105,7 +113,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         id="versions_rows", answer=answers.RowPage, parameters=_ROWS, problems=(*_READ, 409)
     ),
     ("DownloadView", "get"): Operation(
-        id="versions_download", files=True, parameters=_DOWNLOAD, problems=(*_READ, 409)
+        id="versions_download", files=True, parameters=(*_DOWNLOAD, _PREFER), problems=(*_READ, 409)
     ),
     ("DiffView", "get"): Operation(
         id="reports_diff", answer=answers.DiffAnswer, parameters=_DIFF,
@@ -154,4 +162,8 @@ def _answers(operation: Operation) -> dict[Any, Any]:
         return {operation.status: OpenApiResponse(description="Done; no content.")}
     answer = OpenApiResponse(operation.answer, description=" ".join((operation.answer.__doc__ or "").split()))
     texts = {(operation.status, media): OpenApiResponse(OpenApiTypes.STR) for media in operation.texts}
-    return {(operation.status, "application/json"): answer, **texts}
+    waited: dict[Any, Any] = {}
+    if _PREFER in operation.parameters and operation.status == 202:
+        text = "With Prefer: wait, the version once it is complete, failed or cancelled."
+        waited = {(200, "application/json"): OpenApiResponse(answers.VersionAnswer, description=text)}
+    return {**waited, (operation.status, "application/json"): answer, **texts}

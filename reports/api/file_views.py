@@ -17,6 +17,7 @@ from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
 from reports.api.queries import DownloadQuery, RowsQuery
 from reports.api.version_views import complete_rows, complete_version
+from reports.api.waiting import wait_for, wait_s
 from reports.artifacts import json as json_artifact
 from reports.choices import State
 from reports.decision.stored import decision_of
@@ -117,6 +118,10 @@ class DownloadView(ReportsView):
             return serve(request._request, found.download)
         if found.state == State.FAILED:
             raise Conflict(found.error, members={"state": found.state, "code": found.error_code})
+        if wait_s(request):
+            made = version.artifacts.only("pk").filter(format=file_format).first()
+            if made is not None:
+                wait_for(request, "file", made.pk, request.get_full_path())
         body = {"state": found.state, "format": file_format, "detail": found.error or None}
         return Response(body, status=202, headers={"Retry-After": "1"})
 

@@ -17,7 +17,8 @@ from reports import selectors
 from reports.api import queries, schemas
 from reports.api.base import ReportsView, with_etag
 from reports.api.documented import documented
-from reports.models import Report
+from reports.api.waiting import wait_for, wait_s
+from reports.models import Report, ReportVersion
 from reports.services import changes, limits, preparing, schedules, sharing, swept, versions
 from reports.services.versions import Prepared
 
@@ -31,7 +32,11 @@ def version_path(report_id: Any, number: int) -> str:
 
 def accepted(request: Request, made: dict[str, Any]) -> Response:
     """202 with the address of the version to ask for."""
-    address = request.build_absolute_uri(version_path(made["report"], made["version"]))
+    path = version_path(made["report"], made["version"])
+    address = request.build_absolute_uri(path)
+    if wait_s(request):
+        version = ReportVersion.objects.only("pk").get(report=made["report"], number=made["version"])
+        wait_for(request, "version", version.pk, path)
     body = {"report": made["report"], "version": made["version"], "state": "queued", "url": address}
     return Response(body, status=202, headers={"Location": address, "Retry-After": RETRY_AFTER_S})
 

@@ -17,6 +17,7 @@ from reports.api import schemas
 from reports.api.base import ReportsView, refusal, with_etag
 from reports.api.documented import documented
 from reports.api.report_views import RETRY_AFTER_S, accepted
+from reports.api.waiting import wait_for
 from reports.choices import State
 from reports.errors import ReportError
 from reports.models import Report, ReportVersion, ShareLink
@@ -70,6 +71,8 @@ class VersionDetail(ReportsView):
         made = selectors.progress(version)
         active = version.state in (State.QUEUED, State.RUNNING)
         headers = {"Retry_After": RETRY_AFTER_S} if active else {}
+        if active:
+            wait_for(request, "version", version.pk, request.path)
         etag = selectors.version_etag(version, made)
         return with_etag(request, etag, lambda: selectors.detail(version, made), **headers)
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from config import bodies
+from config import bodies, uploads
 
 
 def environ_of(path="/api/v1/estimates/tokens/", **more):
@@ -108,3 +108,32 @@ def test_a_stated_length_over_the_limit_is_refused_before_a_read(path, length, s
 
 def test_a_length_that_is_no_number_counts_as_none():
     assert [bodies.length_of({"CONTENT_LENGTH": text}) for text in ("", "-5", "x", "1.5")] == [0, 0, 0, 0]
+
+
+UPLOAD = {"path": "/api/v1/estimates/cost/batch/", "CONTENT_TYPE": "text/csv"}
+
+
+def spooled(source, **environ):
+    async def in_thread(function, *arguments):
+        return function(*arguments)
+
+    spooler = uploads.Spooler(in_thread)
+    try:
+        with asyncio.run(spooler.read(source, environ_of(**UPLOAD, **environ))) as kept:
+            return kept.read()
+    finally:
+        assert spooler.coming == 0
+
+
+def test_an_upload_is_a_file_and_refused_as_a_body_is(settings, tmp_path):
+    settings.AFORO_SCRATCH_DIR, settings.AFORO_MAX_BATCH_BYTES, settings.AFORO_MAX_BODY_BYTES = tmp_path, 3000, 1024
+    assert spooled(parts(b"x" * 1500, b"y" * 1500)) == b"x" * 1500 + b"y" * 1500
+    for status, source, more in (
+        (413, parts(b"x" * 3001, ends=False), {}),
+        (400, parts(b"x"), {"CONTENT_LENGTH": "2"}),
+        (408, parts(b"x", ends=False), {}),
+    ):
+        settings.AFORO_BODY_WITHIN_S = 0.001 if status == 408 else 20
+        with pytest.raises(bodies.RefusedError) as refused:
+            spooled(source, **more)
+        assert refused.value.status == status

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from config import waiting
 from config.rsgi import Front
+from reports.api.waiting import PENDING, Pending
 
 
 class Protocol:
@@ -126,3 +128,56 @@ def test_chunks_of_somebody_unknown_are_read_only_where_anonymous_people_may_ask
 
     ask(application, Protocol(b"{}"), "POST", "/api/v1/x/", transfer_encoding="chunked")
     assert (seen["CONTENT_LENGTH"], seen["body"]) == (("2", b"{}") if allowed else ("0", b""))
+
+
+class Whole(list):
+    def close(self) -> None:
+        pass
+
+
+class TestWaiting:
+    """A request that waits holds neither a thread nor a place; what it waited for is asked for anew."""
+
+    HEADERS = {"prefer": "wait=9", "authorization": "Bearer x", "idempotency-key": "k"}
+
+    def service(self, seen, within_s):
+        def application(environ, start_response):
+            seen.append(environ)
+            if environ["REQUEST_METHOD"] == "POST":
+                environ[PENDING] = Pending(kind="version", key=7, within_s=within_s, path="/made/?a=b")
+                start_response("202 Accepted", [("Location", "http://h/made/"), ("Retry-After", "1")])
+                return Whole([b"later"])
+            start_response("200 OK", [("ETag", "x")])
+            return Whole([b"done"])
+
+        return application
+
+    def test_it_answers_what_came_of_it(self, monkeypatch):
+        looks = []
+        monkeypatch.setattr(waiting, "LOOKS_EVERY_S", 0.001)
+        monkeypatch.setattr(waiting, "ready", lambda waited: looks.append(waited) or (waited if looks[2:] else set()))
+        seen = []
+        protocol = ask(self.service(seen, 60), Protocol(), method="POST", path="/orders/", **self.HEADERS)
+        assert (protocol.status, protocol.body) == (200, b"done")
+        assert dict(protocol.headers) == {
+            "etag": "x", "location": "http://h/made/", "preference-applied": "wait=60",
+        }  # fmt: skip
+        assert looks == [{("version", 7)}] * 3
+        again = seen[1]
+        assert (again["PATH_INFO"], again["QUERY_STRING"], again["HTTP_AUTHORIZATION"]) == ("/made/", "a=b", "Bearer x")
+        assert not {"HTTP_PREFER", "HTTP_IDEMPOTENCY_KEY", PENDING} & set(again)
+
+    def test_its_time_ends_where_the_database_is_away(self, monkeypatch):
+        def away(waited):
+            raise OSError("away")
+
+        monkeypatch.setattr(waiting, "LOOKS_EVERY_S", 0.001)
+        monkeypatch.setattr(waiting, "ready", away)
+        protocol = ask(self.service([], 0.02), Protocol(), method="POST", path="/orders/", **self.HEADERS)
+        assert (protocol.status, protocol.body) == (202, b"later")
+        assert ("preference-applied", "wait=0.02") in protocol.headers
+
+    def test_too_many_are_not_made_to_wait(self, settings):
+        settings.AFORO_MAX_WAITING_REQUESTS = 0
+        protocol = ask(self.service([], 60), Protocol(), method="POST", path="/orders/", **self.HEADERS)
+        assert (protocol.status, dict(protocol.headers)) == (202, {"location": "http://h/made/", "retry-after": "1"})

@@ -58,7 +58,7 @@ WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
     **dict.fromkeys(
         ("verdict", "memory-fit", "throughput", "cost", "prompt-cache", "break-even", "sizing", "tokens"), ESTIMATE
     ),
-    "models-inspect": ESTIMATE,
+    **dict.fromkeys(("models-inspect", "estimates-batch", "cost-batch"), ESTIMATE),
     "models-import": CATALOG,
     "measurements-check": ESTIMATE,
     **dict.fromkeys(("predictions", "measurements", "calibrations"), (MEMBERS_READ, MEMBERS_WRITE)),

@@ -4,6 +4,7 @@ import pytest
 
 from estimator.engine.version import ESTIMATOR_VERSION
 from reports import conf
+from reports.api.waiting import PENDING, ready
 from reports.models import ReportVersion
 from reports.services import versions
 from reports.work import worker
@@ -180,3 +181,23 @@ def test_a_version_is_as_the_schema_says_with_findings_of_every_kind(api, ana, m
     answer = api(ana).get(f"{URL}{version.report_id}/versions/1/").json()
     assert len({finding["kind"] for finding in answer["findings"]}) >= 4
     assert faults("VersionAnswer", answer) == []
+
+
+def test_who_prefers_to_wait_is_waited_for_by_the_front(api, ana, loaded_catalog, settings):
+    client = api(ana)
+    settings.AFORO_MAX_WAIT_S = 20
+    answer = client.post(URL, order(), HTTP_PREFER="respond-async, wait=30")
+    pending = answer.wsgi_request.META[PENDING]
+    assert (answer.status_code, pending.kind, pending.within_s) == (202, "version", 20)
+    assert answer["Location"].endswith(pending.path)
+    waited = {(pending.kind, pending.key), ("file", 999_999)}
+    assert ready(waited) == {("file", 999_999)}
+    polled = client.get(pending.path, HTTP_PREFER="wait=5")
+    assert polled.wsgi_request.META[PENDING].within_s == 5
+    for unasked in ({}, {"HTTP_PREFER": "wait=0"}, {"HTTP_PREFER": "wait=soon"}, {"HTTP_PREFER": "await=5"}):
+        assert PENDING not in client.get(pending.path, **unasked).wsgi_request.META
+    worker.run()
+    assert ready(waited) == waited
+    assert PENDING not in client.get(pending.path, HTTP_PREFER="wait=5").wsgi_request.META
+    made = client.get(f"{pending.path}download/?format=xlsx", HTTP_PREFER="wait=5")
+    assert (made.status_code, made.wsgi_request.META[PENDING].kind) == (202, "file")

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from estimator.engine.cost.api import UsageConvention
+from estimator.engine.cost.traced import Traced, is_there
 from estimator.engine.errors import InvalidInputError
 
 MAX_COUNT = 10**15
@@ -99,8 +100,8 @@ class UsageObject:
         return tuple(
             path
             for path, value in self.flat.items()
-            if value and isinstance(value, (int, float)) and value is not True and path not in self.taken
-            and not path.startswith(self.apart) and not path.endswith("_time")
+            if isinstance(value, (int, float, Traced)) and value is not True and path not in self.taken
+            and not path.startswith(self.apart) and not path.endswith("_time") and value
         )  # fmt: skip
 
 
@@ -144,6 +145,8 @@ def checked(value: Any, path: str) -> Decimal:
     """
     if type(value) is int and 0 <= value <= MAX_COUNT:
         return Decimal(value)
+    if isinstance(value, Traced) and 0 <= value <= MAX_COUNT:
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise InvalidInputError("a count is a number", field=path)
     number = Decimal(str(value))
@@ -168,7 +171,7 @@ def read_as(
         tier = "fast"
     geo = usage.text("inference_geo")
     return ReadUsage(
-        counts={key: count for key, count in counts.items() if count} or {"input_tokens": Decimal(0)},
+        counts={key: count for key, count in counts.items() if is_there(count)} or {"input_tokens": Decimal(0)},
         convention=convention,
         provider=provider,
         channel=channel or tier or None,

@@ -73,7 +73,7 @@ def _details(usage: UsageObject, names: Sequence[str]) -> str:
 def _seconds(usage: UsageObject) -> Decimal:
     """Seconds of speech where those are billed: OpenAI's transcriptions, Mistral's prompt_audio_seconds (or {})."""
     spoken = usage.raw.get("prompt_audio_seconds")
-    return usage.count("prompt_audio_seconds") if isinstance(spoken, (int, float)) else Decimal(0)
+    return usage.count("prompt_audio_seconds") if isinstance(spoken, (int, float, Decimal)) else Decimal(0)
 
 
 def _openai_reads(usage: UsageObject, details: str) -> dict[str, Decimal]:

@@ -13,6 +13,7 @@ from estimator.engine.cost.api import UsageConvention
 from estimator.engine.cost.meters import inclusion_order, meter, meter_of_usage
 from estimator.engine.cost.price_list import STANDARD, Tier
 from estimator.engine.errors import InvalidInputError
+from estimator.estimates.month_bill.blocks import BadRow
 from estimator.estimates.month_bill.free import Counted, give_free, total_free
 from estimator.estimates.month_bill.groups import (
     Chosen,
@@ -20,6 +21,7 @@ from estimator.estimates.month_bill.groups import (
     Group,
     Sums,
     amount_of,
+    by_day,
     choose,
     counted,
     groups,
@@ -27,7 +29,7 @@ from estimator.estimates.month_bill.groups import (
     sums,
     warnings_of,
 )
-from estimator.estimates.month_bill.read import BadRow, Usage
+from estimator.estimates.month_bill.read import Usage
 from estimator.resolvers.facts import Facts
 
 BATCH = "batch"
@@ -112,6 +114,7 @@ def month_bill(
     Raises:
         InvalidInputError: With inclusive counts a whole is less than its parts, or prices in several currencies.
     """
+    usage = by_day(usage, facts)
     counts = _disjoint(usage, convention)
     found = groups(usage, counts, facts)
     given = _bill(found, free_quantities=free_quantities)
@@ -120,9 +123,13 @@ def month_bill(
         raise InvalidInputError(f"prices are in {', '.join(currencies)}: bill each currency on its own", field="model")
     priced = money.total([group.amount for group in found if group.amount is not None])
     whole = all(group.amount is not None for group in found)
-    ask = _Asked(usage=usage, counts=counts, groups=found, given=given, facts=facts, free_quantities=free_quantities)
+    currency = currencies[0] if currencies else None
+    ask = _Asked(
+        usage=usage, counts=counts, groups=found, given=given, facts=facts, free_quantities=free_quantities,
+        currency=currency,
+    )  # fmt: skip
     return MonthBill(
-        currency=currencies[0] if currencies else None,
+        currency=currency,
         rows=len(usage.codes),
         requests=int(usage.requests.sum()),
         total=priced if whole else None,
@@ -150,6 +157,7 @@ class _Asked:
     given: Sequence[Counted]
     facts: Facts
     free_quantities: bool
+    currency: str | None
 
 
 def _bill(found: Sequence[Group], *, free_quantities: bool) -> list[Counted]:
@@ -239,6 +247,8 @@ def _another(ask: _Asked, *, channel: str | None = None, price: str | None = Non
     for group, rows in zip(ask.groups, rows_of_groups(ask.usage), strict=True):
         sent = group.sent._replace(model=price or group.model, channel=channel or STANDARD)
         chosen = choose(sent._replace(place="") if price else sent, ask.facts)
+        if chosen.prices is not None and ask.currency not in (None, chosen.prices.currency):
+            return OtherWay(way=way, amount=None, reason=f"its prices are in {chosen.prices.currency}")
         if chosen.prices is not None:
             found.append((group, chosen, sums(ask.usage, ask.counts, rows, chosen.prices)))
         elif channel is not None and group.amount is not None:

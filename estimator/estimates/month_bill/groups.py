@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ from estimator.engine.cost.meters import meter
 from estimator.engine.cost.price_list import BASE_TIER, InForce, Tier
 from estimator.engine.errors import InvalidInputError, MissingFigureError
 from estimator.estimates.month_bill.free import Counted
-from estimator.estimates.month_bill.read import Sent, Usage
+from estimator.estimates.month_bill.read import Usage
+from estimator.estimates.month_bill.row import Sent
 from estimator.resolvers.facts import Facts, UnknownSlugError
 from estimator.resolvers.price_book import PriceChoice, price_book
 from estimator.resolvers.prices import ResolvedPrice, price_provenance, resolve_price
@@ -58,6 +59,24 @@ class Group:
     def channel(self) -> str:
         """The channel."""
         return self.sent.channel
+
+
+def by_day(usage: Usage, facts: Facts) -> Usage:
+    """The same month, quarters of an hour kept apart only where prices have hours: fewer groups, the same bill."""
+    places: dict[Sent, int] = {}
+    hours: dict[str, bool] = {}
+    codes = np.array([places.setdefault(plainest(sent, facts, hours), len(places)) for sent in usage.groups] or [0])
+    return replace(usage, groups=tuple(places), codes=codes[usage.codes])
+
+
+def plainest(sent: Sent, facts: Facts, hours: dict[str, bool]) -> Sent:
+    """How a row was sent as far as its prices ask; `hours` keeps which models have prices by the hour."""
+    if sent.model not in hours:
+        try:
+            hours[sent.model] = price_book(facts, _slug(sent.model, facts)).has_hours
+        except UnknownSlugError:
+            hours[sent.model] = False
+    return sent if hours[sent.model] else sent._replace(moment=sent.day)
 
 
 def choose(sent: Sent, facts: Facts) -> Chosen:
@@ -125,25 +144,24 @@ def rows_of_groups(usage: Usage) -> Iterator[NDArray[np.int64]]:
 def sums(usage: Usage, counts: Columns, here: NDArray[np.int64], prices: InForce) -> dict[Tier, Sums]:
     """Quantities by tier and meter, exact: each row's counts times its requests."""
     times = usage.requests[here]
-    rows = _reads_by_mode(prices, {name: column[here] for name, column in counts.items()})
+    rows = reads_by_mode(prices, {name: column[here] for name, column in counts.items()})
+    rows = with_fee(prices, rows, len(times))
     zero = np.zeros(len(times), dtype=np.int64)
     prompt = sum((column for name, column in rows.items() if meter(name).is_prompt), start=zero)
     left = np.ones(len(times), dtype=bool)
     found: dict[Tier, Sums] = {}
     for tier in sorted(prices.tiers, reverse=True):
-        holds = left & _holds(tier, prompt)
-        if not holds.any():
+        here_too = left & holds(tier, prompt)
+        if not here_too.any():
             continue
-        left &= ~holds
+        left &= ~here_too
         found[tier] = {
-            name: total for name, column in rows.items() if (total := _exact_dot(column[holds], times[holds]))
+            name: total for name, column in rows.items() if (total := _exact_dot(column[here_too], times[here_too]))
         }
-        if "request" not in rows and prices.row(tier, "request") is not None:
-            found[tier]["request"] = Decimal(int(times[holds].sum()))
     return found
 
 
-def _reads_by_mode(prices: InForce, rows: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
+def reads_by_mode(prices: InForce, rows: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
     """Reads of a row that also wrote are those of explicit marks, where the seller prices them apart (`api_cost`)."""
     read, explicit = "cache_read", "cache_read_explicit"
     writes = [column for name, column in rows.items() if name.startswith("cache_write")]
@@ -153,7 +171,16 @@ def _reads_by_mode(prices: InForce, rows: dict[str, NDArray[np.int64]]) -> dict[
     return rows | {read: rows[read] - moved, explicit: rows.get(explicit, np.zeros_like(moved)) + moved}
 
 
-def _holds(tier: Tier, prompt: NDArray[np.int64]) -> NDArray[np.bool_]:
+def with_fee(prices: InForce, rows: dict[str, NDArray[np.int64]], size: int) -> dict[str, NDArray[np.int64]]:
+    """The counts with one request for each row that does not count its own, where requests have a price."""
+    if not any("request" in table for table in prices.tiers.values()):
+        return rows
+    given = rows.get("request", np.zeros(size, dtype=np.int64))
+    return rows | {"request": np.where(given > 0, given, 1)}
+
+
+def holds(tier: Tier, prompt: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rows belong to a tier or a higher one, by their prompts (tokens)."""
     if tier == BASE_TIER:
         return np.ones(len(prompt), dtype=bool)
     return np.asarray(prompt >= tier.above_tokens if tier.operator == "ge" else prompt > tier.above_tokens)

@@ -9,27 +9,29 @@ from typing import Any
 
 from estimator.engine.cost.api import UsageConvention
 from estimator.engine.cost.meters import meter, meter_of_usage, to_disjoint
+from estimator.engine.cost.traced import Traced
 from estimator.engine.cost.usage_object import ReadUsage
 from estimator.engine.cost.usage_objects import read_usage
 from estimator.engine.errors import InvalidInputError
 
 OBJECTS = ("usage", "usageMetadata", "usage_metadata")
 """Where providers put their usage object in an answer."""
-_MODELS = ("model", "modelVersion", "model_version", "modelId")
-_TIMES = ("created", "created_at", "createTime")
-_CHANNEL_OF_ANSWERS = "service_tier"
+MODELS = ("model", "modelVersion", "model_version", "modelId")
+TIMES = ("created", "created_at", "createTime")
+CHANNEL_OF_ANSWERS = "service_tier"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRow:
-    """What an object says: counts that hold nothing twice, by usage key, and words for what the row leaves out.
-
-    `ignored` are counts of the object that no meter counts.
-    """
+    """What an object says: counts that hold nothing twice, by usage key, and how it was sent (`words_of`)."""
 
     counts: Mapping[str, Decimal]
-    words: Mapping[str, str]
-    ignored: tuple[str, ...] = ()
+    read: ReadUsage
+
+
+def object_in(row: Mapping[str, Any]) -> str | None:
+    """The member of a row that holds a usage object; None where none does."""
+    return next((name for name in OBJECTS if row.get(name) not in (None, "")), None)
 
 
 def provider_row(row: Mapping[str, Any], words: tuple[str, ...]) -> ProviderRow | None:
@@ -42,14 +44,14 @@ def provider_row(row: Mapping[str, Any], words: tuple[str, ...]) -> ProviderRow 
     Raises:
         ValueError: The object cannot be read, or stands beside counts of the row itself.
     """
-    name = next((name for name in OBJECTS if row.get(name) not in (None, "")), None)
+    name = object_in(row)
     if name is None:
         return None
     raw = _object(row[name], name)
     if beside := [key for key in row if key not in words and key not in OBJECTS and _counts(key)]:
         raise ValueError(f"{beside[0]} stands beside {name}: give counts or the object, not both")
-    if isinstance(tier := row.get(_CHANNEL_OF_ANSWERS), str) and _CHANNEL_OF_ANSWERS not in raw:
-        raw = {**raw, _CHANNEL_OF_ANSWERS: tier}
+    if isinstance(tier := row.get(CHANNEL_OF_ANSWERS), str) and CHANNEL_OF_ANSWERS not in raw:
+        raw = {**raw, CHANNEL_OF_ANSWERS: tier}
     try:
         read = read_usage(raw) or _own(raw)
         counts = dict(read.counts)
@@ -58,7 +60,7 @@ def provider_row(row: Mapping[str, Any], words: tuple[str, ...]) -> ProviderRow 
             counts = {meter(meter_name).usage_key: count for meter_name, count in leaves.items()}
     except InvalidInputError as wrong:
         raise ValueError(f"{name}: {wrong}") from None
-    return ProviderRow(counts=counts, words=_words(row, read), ignored=read.ignored)
+    return ProviderRow(counts=counts, read=read)
 
 
 def _object(value: Any, name: str) -> Mapping[str, Any]:
@@ -85,19 +87,19 @@ def _own(raw: Mapping[str, Any]) -> ReadUsage:
     counts = {}
     for key, value in raw.items():
         meter_of_usage(key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if isinstance(value, bool) or not isinstance(value, (int, float, Traced)):
             raise InvalidInputError(f"{key} is a number", field=key)
-        counts[key] = Decimal(str(value))
+        counts[key] = value if isinstance(value, Traced) else Decimal(str(value))
     return ReadUsage(counts=counts, convention=UsageConvention.DISJOINT, provider="")
 
 
-def _words(row: Mapping[str, Any], read: ReadUsage) -> dict[str, str]:
+def words_of(row: Mapping[str, Any], read: ReadUsage) -> dict[str, str]:
     """Model, moment, channel and place as the answer spells them, where the row does not say them itself."""
     said = {"channel": read.channel, "endpoint_class": read.place, "search_context_size": read.search_context}
     if row.get("model") in (None, ""):
-        said["model"] = next((row[name] for name in _MODELS if isinstance(row.get(name), str)), None)
+        said["model"] = next((row[name] for name in MODELS if isinstance(row.get(name), str)), None)
     if not row.get("day") and not row.get("at"):
-        said["at"] = next((moment for name in _TIMES if (moment := _moment(row.get(name)))), None)
+        said["at"] = next((moment for name in TIMES if (moment := _moment(row.get(name)))), None)
     return {name: word for name, word in said.items() if word and not row.get(name)}
 
 
