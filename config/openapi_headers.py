@@ -42,7 +42,7 @@ _BY_STATUS = {
     "307": ("Location", "ETag", "Accept-Ranges", "Content-Disposition"),
     "401": ("WWW-Authenticate",),
     "405": ("Allow",),
-    "409": ("Retry-After",),
+    "409": ("Retry-After", "ETag"),
     "412": ("ETag",),
     "415": ("Accept-Encoding",),
     "416": ("Content-Range",),
