@@ -73,7 +73,7 @@ def _declare(path: str, method: str, operation: Schema) -> None:
     for status, response in operation["responses"].items():
         response["description"] = response["description"] or _DONE[status]
         wanted = [*_ALWAYS, *_BY_STATUS.get(status, ())]
-        if status in _TAGGED and (status == "201" or method in ("get", "put", "patch") or "If-Match" in names):
+        if status in _TAGGED and (status == "201" or method != "post" or "412" in operation["responses"]):
             wanted.append("ETag")
         if status == "200" and method == "get":
             wanted += ["Link"] if "page" in names else ["Content-Location"] if path.endswith("{slug}/") else []
