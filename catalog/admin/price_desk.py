@@ -51,8 +51,8 @@ class AnnouncementForm(forms.Form):
         help_text=_("00:00 UTC. Old prices end on that day, new ones begin."),
     )
     source_url = forms.URLField(
-        label=_("Source address"), required=False, max_length=500, widget=UnfoldAdminTextInputWidget(),
-        help_text=_("The page on which the new prices stand."),
+        label=_("Source address"), required=False, max_length=500, assume_scheme="https",
+        widget=UnfoldAdminTextInputWidget(), help_text=_("The page on which the new prices stand."),
     )  # fmt: skip
     source = forms.CharField(
         label=_("Source"), required=False, max_length=300, widget=UnfoldAdminTextInputWidget(),
