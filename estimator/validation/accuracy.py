@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,26 +13,36 @@ WITHIN = (0.10, 0.25, 0.50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errors:
-    """Errors of one group as fractions; `bias` is the median signed error, above 0 where predictions are too large."""
+class Sizes:
+    """How large the errors of a group are, as fractions, whatever their sign."""
 
     group: str
     rows: int
     median: float
     p90: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors(Sizes):
+    """Errors of one group as fractions; `bias` is the median signed error, above 0 where predictions are too large."""
+
     bias: float
+
+
+def sizes_of(group: str, signed: Sequence[float]) -> dict[str, Any]:
+    """The fields of `Sizes` of a group's rows, of which there is at least one."""
+    size = np.abs(signed)
+    return {
+        "group": group,
+        "rows": len(signed),
+        "median": float(np.median(size)),
+        "p90": float(np.quantile(size, 0.9)),
+    }
 
 
 def errors_of(group: str, signed: Sequence[float]) -> Errors:
     """The errors of a group's rows, of which there is at least one."""
-    size = np.abs(signed)
-    return Errors(
-        group=group,
-        rows=len(signed),
-        median=float(np.median(size)),
-        p90=float(np.quantile(size, 0.9)),
-        bias=float(np.median(signed)),
-    )
+    return Errors(**sizes_of(group, signed), bias=float(np.median(signed)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-import numpy as np
 import yaml
 
 from estimator.engine.memory.fit import MemoryFit, memory_fit
@@ -20,6 +18,7 @@ from estimator.engine.memory.policy import GIB
 from estimator.engine.model.spec import Architecture
 from estimator.engine.options import Lora, MemoryOverrides
 from estimator.engine.specs import EngineProfile, Parallelism, Precision
+from estimator.validation.accuracy import Sizes, sizes_of
 
 _FILE = Path(__file__).parent / "data" / "memory.yaml"
 UNKNOWN_BYTES = 10**15
@@ -78,13 +77,9 @@ class MemoryScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemorySummary:
+class MemorySummary(Sizes):
     """Errors of a group of rows as fractions; `within_gib` is the share within 1 GiB, None where no bytes are known."""
 
-    group: str
-    rows: int
-    median: float
-    p90: float
     worst: float
     within_gib: float | None
 
@@ -225,10 +220,7 @@ def _summary(name: str, scores: Sequence[MemoryScore]) -> MemorySummary:
     sizes = [abs(score.error) for score in scores]
     gib = [abs(score.error_gib) <= 1.0 for score in scores if score.error_gib is not None]
     return MemorySummary(
-        group=name,
-        rows=len(scores),
-        median=median(sizes),
-        p90=float(np.quantile(sizes, 0.9)),
+        **sizes_of(name, sizes),
         worst=max(sizes),
         within_gib=sum(gib) / len(gib) if gib else None,
     )
