@@ -12,6 +12,7 @@ api_v1: list[URLPattern | URLResolver] = [
     path("reports/", include("reports.api.urls")),
     path("models/", include("estimator.api.model_urls")),
     path("", include("receipts.api.urls")),
+    path("", include("manifests.api.urls")),
     path("schema/", views.SchemaView.as_view(), name="schema"),
     # Last: its models/<slug>/ would take models/inspect/ for a slug.
     path("", include("catalog.api.urls")),

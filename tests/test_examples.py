@@ -7,7 +7,7 @@ import pytest
 
 from tests.live import ROOT
 
-PACKAGES = ("aforo", "catalog", "config", "estimator", "pages", "receipts", "reports")
+PACKAGES = ("aforo", "catalog", "config", "estimator", "manifests", "pages", "receipts", "reports")
 MODULES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for package in PACKAGES

@@ -61,6 +61,7 @@ WHO_MAY: dict[str, tuple[set[str], set[str]]] = {
     **dict.fromkeys(("models-inspect", "estimates-batch", "cost-batch"), ESTIMATE),
     "models-import": CATALOG,
     "measurements-check": ESTIMATE,
+    "manifests": ESTIMATE,
     **dict.fromkeys(("predictions", "measurements", "calibrations"), (MEMBERS_READ, MEMBERS_WRITE)),
     **dict.fromkeys(("prediction", "measurement", "calibration"), KEPT),
     "calibration-share": SHARED_BY,

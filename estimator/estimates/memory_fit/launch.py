@@ -22,6 +22,16 @@ class Server:
     sequences: int
     engine_sequences: int
 
+    @property
+    def longest_tokens(self) -> int:
+        """The longest sequence that the server takes: as asked, else the load's."""
+        return self.plan.memory.max_model_len or self.context_tokens
+
+    @property
+    def slots(self) -> int:
+        """llama.cpp: sequences that have a place of their own: as asked, else the load's."""
+        return self.plan.memory.max_num_seqs or self.sequences
+
 
 def launch_hint(server: Server) -> list[str]:
     """The flags of the plan's engine, in its own names; empty for `ideal` and engines without such flags."""
@@ -33,7 +43,7 @@ def _vllm(server: Server) -> list[str]:
     plan, memory = server.plan, server.memory
     flags = [
         f"--gpu-memory-utilization {share_of_memory(server.memory):g}",
-        f"--max-model-len {server.context_tokens}",
+        f"--max-model-len {server.longest_tokens}",
         f"--max-num-seqs {server.engine_sequences // plan.parallelism.dp}",
         f"--max-num-batched-tokens {batched_tokens_of(memory)}",
     ]
@@ -59,7 +69,7 @@ def _sglang(server: Server) -> list[str]:
     degrees = server.plan.parallelism
     flags = [
         f"--mem-fraction-static {share_of_memory(server.memory):g}",
-        f"--context-length {server.context_tokens}",
+        f"--context-length {server.longest_tokens}",
         f"--max-running-requests {server.engine_sequences}",
     ]
     if degrees.tp * degrees.dp > 1:
@@ -84,7 +94,7 @@ def _tensorrt(server: Server) -> list[str]:
     degrees, memory = server.plan.parallelism, server.memory
     flags = [
         f"--kv_cache_free_gpu_memory_fraction {share_of_memory(server.memory):g}",
-        f"--max_seq_len {server.context_tokens}",
+        f"--max_seq_len {server.longest_tokens}",
         f"--max_batch_size {sequences_limit_of(memory)}",
         f"--max_num_tokens {batched_tokens_of(memory)}",
     ]
@@ -99,8 +109,8 @@ def _tensorrt(server: Server) -> list[str]:
 
 def _llama_cpp(server: Server) -> list[str]:
     flags = [
-        f"--ctx-size {server.context_tokens * server.sequences}",
-        f"--parallel {server.sequences}",
+        f"--ctx-size {server.longest_tokens * server.slots}",
+        f"--parallel {server.slots}",
         "--n-gpu-layers 999",
     ]
     kv = server.plan.precision.kv_cache

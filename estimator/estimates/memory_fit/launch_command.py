@@ -21,7 +21,7 @@ from estimator.resolvers.plan import Plan
 _ARGUMENTS = Path(__file__).parent / "launch_arguments.yaml"
 _SIXTEEN_BIT = {"bf16": "bfloat16", "fp16": "float16"}
 _REPOSITORY = re.compile(r"(?:config\.json of|transformers [\d.]+ for) ([\w.-]+/[\w.-]+)")
-_OF_THE_ESTIMATE = ("utilization", "max_num_seqs", "max_batched_tokens", "runtime_overhead_bytes",
+_OF_THE_ESTIMATE = ("utilization", "max_num_seqs", "max_batched_tokens", "max_model_len", "runtime_overhead_bytes",
                     "kv_cache_tokens_observed")  # fmt: skip
 """Settings of memory that a command says already, or that only the estimate knows."""
 _SAID_BY_FLAGS = {
@@ -149,8 +149,10 @@ def _obstacles(server: Server) -> Iterator[str]:
     plan = server.plan
     engine, precision, degrees = plan.engine.engine, plan.precision, plan.parallelism
     window = plan.model.context_window_tokens
-    if window is not None and server.context_tokens > window:
+    if window is not None and max(server.context_tokens, server.longest_tokens) > window:
         yield _("The load is longer than the model's window: the engine refuses such a length.")
+    if server.context_tokens > server.longest_tokens:
+        yield _("The load is longer than memory.max_model_len: the server refuses such requests.")
     vendor = plan.gpu.facts.get("vendor")
     if vendor is not None and vendor not in _VENDORS.get(engine, (vendor,)):
         yield _("This engine does not run on GPUs of %(vendor)s.") % {"vendor": vendor}

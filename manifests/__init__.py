@@ -1,0 +1,1 @@
+"""Manifests in: from what starts a server to the question that it asks."""
