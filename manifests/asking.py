@@ -14,7 +14,7 @@ from manifests.flags import Flag, Line, read_flags
 from manifests.meaning import apply_flags, apply_together
 from manifests.model_names import model_of_name
 from manifests.reading.gpu_names import gpu_of_label
-from manifests.reading.starts import Given, ServerStart, open_variables, release_of
+from manifests.reading.starts import Given, ServerStart, image_engine, open_variables, release_of
 from manifests.reading.words import Word
 from manifests.reading_notes import Missing, NotStated, Reading, Unknown
 
@@ -70,7 +70,8 @@ def _engine(start: ServerStart, facts: Facts, reading: Reading) -> None:
 
 def _is_its_release(start: ServerStart, image: str) -> bool:
     """Whether the tag counts the engine's own releases: those of llm-d and llama.cpp count something else."""
-    return start.engine != "llama.cpp" and "llm-d" not in image
+    known = image_engine(image)
+    return known is not None and known[0] == start.engine != "llama.cpp" and "llm-d" not in image
 
 
 def _nearest_profile(engine: str, release: str, facts: Facts) -> str:

@@ -78,9 +78,9 @@ class ManifestRequest(RequestBody):
     previous: Text | None = Field(default=None, description="The last version: the answer says what differs.")
     server: Name | None = Field(default=None, description="Which server of several, by name; the first when not given.")
     question: QuestionBeside = Field(
-        default=QuestionBeside(), description="What the manifest does not state; before what it states."
+        default_factory=QuestionBeside, description="What the manifest does not state; before what it states."
     )
-    limits: Limits = Field(default=Limits(), description="Limits of cost, checked beside question.slo.")
+    limits: Limits = Field(default_factory=Limits, description="Limits of cost, checked beside question.slo.")
 
 
 def without_none(given: Any) -> Any:

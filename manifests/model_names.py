@@ -26,6 +26,7 @@ _MADE = re.compile(
     r"(?![a-z0-9])",
     re.IGNORECASE,
 )
+_MONTH = re.compile(r"-\d{4}$")
 _LONGEST = 300
 
 
@@ -52,11 +53,13 @@ def model_of_name(name: str, facts: Facts) -> NamedModel:
     found = _spelled(text, facts) if mix is None else ()
     if len(found) == 1:
         return NamedModel(slug=found[0], weights=weights if weights != _format(found[0]) else None, near=(), note=note)
-    for one in dict.fromkeys((plain, _without_words(plain))):
+    bare = _without_words(plain)
+    # A month behind a name, as in DeepSeek-R1-0528, is another training of the same shape.
+    for one in dict.fromkeys((plain, bare, _MONTH.sub("", bare))):
         found = _spelled(one, facts)
         if len(found) == 1:
             return NamedModel(slug=found[0], weights=weights, near=(), note=note)
-    base = _without_words(plain).rsplit("/", 1)[-1]
+    base = bare.rsplit("/", 1)[-1]
     return NamedModel(slug=None, weights=weights, near=found or near_matches(base, facts.slugs("model")), note=note)
 
 

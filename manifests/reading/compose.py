@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from manifests.reading.containers import environment_of, starts_of_command
 from manifests.reading.scripts import gpu_count
-from manifests.reading.starts import Given, ServerStart
+from manifests.reading.starts import Given, ServerStart, put_in
 from manifests.reading.words import Word
 from manifests.reading.yaml_tree import Listed, Mapped, Scalar
 
@@ -17,14 +17,13 @@ def starts_of_compose(part: Mapped, source: Sequence[str]) -> list[ServerStart]:
         if not isinstance(service, Mapped):
             continue
         image = service.scalar("image")
-        known = None if image is None else Word(image.text, image.line)
+        known = None if image is None else put_in(Word(image.text, image.line), {})
         entrypoint, command = service.get("entrypoint"), service.get("command")
         environment = environment_of(service.get("environment"))
         if isinstance(entrypoint, Scalar):
             front = Listed(entrypoint.line, [replace(entrypoint, text=word) for word in entrypoint.text.split()])
             entrypoint = front if not isinstance(command, type(None)) else entrypoint
-        first, behind = (entrypoint, command) if entrypoint is not None else (command, None)
-        for start in starts_of_command(first, behind, known, environment, source):
+        for start in starts_of_command(entrypoint, command, known, environment, source):
             given = (*_gpus(service), *start.given)
             found.append(replace(start, name=name, kind="compose", image=start.image or known, given=given))
     return found

@@ -49,7 +49,7 @@ def _of_llm_service(part: Mapped, source: Sequence[str]) -> list[ServerStart]:
 def _llm_start(name: str, place: Mapped, spec: Mapped, source: Sequence[str]) -> ServerStart:
     """One server of an LLMInferenceService: vLLM, by the configuration that KServe brings, unless it names another."""
     template = place.map("template")
-    given = [*_model(spec.scalar("model", "uri"), "model.uri"), *_degrees(place), *replicas(place, "replicas")]
+    given = [*_named(spec.map("model"), "model"), *_degrees(place), *replicas(place, "replicas")]
     given += gpu_labels(template)
     containers = template.maps("containers")
     main = next((one for one in containers if one.text("name") in ("main", "")), containers[0] if containers else None)
@@ -78,6 +78,15 @@ def _model(uri: Scalar | None, where: str) -> list[Given]:
     if uri is None:
         return []
     return [Given(name="model", value=uri.text.removeprefix("hf://"), where=where, line=uri.line)]
+
+
+def _named(place: Mapped, where: str) -> list[Given]:
+    """The model by its place, or by its name where the place is a volume or left to a template."""
+    uri, name = place.scalar("uri"), place.scalar("name")
+    is_name = uri is not None and (uri.text.startswith(("pvc://", "s3://", "oci://", "gs://")) or "{{" in uri.text)
+    if is_name and name is not None and "/" in name.text:
+        return _model(name, f"{where}.name")
+    return _model(uri, f"{where}.uri")
 
 
 def _degrees(place: Mapped) -> list[Given]:
@@ -138,14 +147,18 @@ def is_model_service(part: Mapped) -> bool:
 def starts_of_model_service(values: Mapped, source: Sequence[str]) -> list[ServerStart]:
     """The decode and prefill servers of llm-d's model service."""
     found = []
-    uri = values.scalar("modelArtifacts", "uri")
     for name in ("decode", "prefill"):
         place = values.map(name)
         containers = place.maps("containers")
         if not containers or place.text("create") == "false":
             continue
         main = containers[0]
-        given = [*gpus_of(main), *_model(uri, "modelArtifacts.uri"), *_degrees(place), *replicas(place, "replicas")]
+        given = [
+            *gpus_of(main),
+            *_named(values.map("modelArtifacts"), "modelArtifacts"),
+            *_degrees(place),
+            *replicas(place, "replicas"),
+        ]
         given += gpu_labels(place)
         environment = environment_of(main.get("env"))
         own = kube_starts(main, given, "llm-d", source)

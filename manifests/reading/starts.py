@@ -30,9 +30,11 @@ _PROGRAMS = {
 # Images by the end of their name, with the engine and whether their entrypoint starts it: words behind are arguments.
 _IMAGES: tuple[tuple[str, str, bool], ...] = (
     ("vllm-openai", "vllm", True), ("rocm/vllm", "vllm", False), ("vllm-dev", "vllm", False),
-    ("lmsysorg/sglang", "sglang", False), ("tensorrt-llm/release", "tensorrt-llm", False),
+    ("lmsysorg/sglang", "sglang", False), ("sglang-rocm", "sglang", False),
+    ("tensorrt-llm/release", "tensorrt-llm", False),
     ("ggml-org/llama.cpp", "llama.cpp", True), ("ggerganov/llama.cpp", "llama.cpp", True),
-    ("llm-d-cuda", "vllm", False), ("llm-d/llm-d", "vllm", False), ("llm-d-dev", "vllm", False),
+    ("llama.cpp", "llama.cpp", True), ("llm-d-cuda", "vllm", False), ("llm-d/llm-d", "vllm", False),
+    ("llm-d-dev", "vllm", False),
     ("vllm", "vllm", False), ("sglang", "sglang", False),
 )  # fmt: skip
 _RELEASE = re.compile(r"v?(\d+\.\d+(?:\.\d+)*)(?:[.-](?:post|rc)\d+)?(?:[-+_].*)?")

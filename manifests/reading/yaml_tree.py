@@ -180,7 +180,7 @@ def _line(event: yaml.Event) -> int:
 def _scalar(event: yaml.ScalarEvent) -> Scalar:
     first, end = _line(event), event.end_mark
     last = 0 if end is None else end.line + (1 if end.column else 0)
-    return Scalar(text=event.value, line=first, last_line=max(last, first), quoted=event.style is not None)
+    return Scalar(text=event.value, line=first, last_line=max(last, first), quoted=bool(event.style))
 
 
 def scalars(node: "Node | None") -> Iterator[Scalar]:
