@@ -10,10 +10,12 @@ from typing import Any
 import click
 
 from aforo import options, shown
+from aforo.check import check_options, run_check
 from aforo.reports import report
-from aforo.tables import notes, say, working
-from aforo.transport import ANSWERED, ANSWERED_NO, Embedded, RefusedError, Server, Transport, answer
+from aforo.tables import notes, say, table, working
+from aforo.transport import ANSWERED, ANSWERED_NO, Embedded, RefusedError, Server, Transport, answer, fields_of
 
+DASH = "—"
 Shown = Callable[[dict[str, Any]], list[str]]
 EPILOG = (
     "Exit codes: 0 answered; 1 answered, and the answer is no (does not fit, targets missed, nothing serves); "
@@ -190,7 +192,7 @@ def cache(**given: Any) -> int:
     epilog="Example: aforo size llama-3.1-8b -g l40s -g h100-sxm5-80gb -i 1500 -o 300 -u 200 --tpot 0.05",
 )
 @click.argument("model", required=False)
-@click.option("--gpu", "-g", "gpus", multiple=True, help="A GPU to choose from; may be repeated.")
+@click.option("--gpu", "-g", "gpus", multiple=True, help="A GPU to choose from; all with offers when left out.")
 @click.option("--tp", type=int, multiple=True, help="A tensor parallel degree to try; 1, 2, 4 and 8 when left out.")
 @click.option("--weights", "-w", multiple=True, help="A format of the weights to try; may be repeated.")
 @click.option("--engine", "-e", help="Engine profile of the replicas.")
@@ -231,6 +233,29 @@ def inspect(**given: Any) -> int:
     options.put(body, "config", options.read_body(given["config"]))
     options.put(body, "precision.weights", given["weights"])
     return ask("models/inspect/", body, common, shown.inspect, lambda found: True)
+
+
+@cli.command()
+@check_options
+@question
+def check(**given: Any) -> int:
+    """MANIFEST (a command, Compose or Kubernetes file): does it fit, start, and meet targets and limits?
+
+    Exit codes: 0 it does; 1 it does not; 2 it cannot be read or judged; 3 and 4 as of every command.
+    """
+    return run_check(transport_of(given.pop("server")), given)
+
+
+@cli.command()
+@click.argument("word", nargs=-1, required=True)
+@click.option("--server", help="Address of a server; AFORO_SERVER, else the engine in this process.")
+@question
+def words(word: tuple[str, ...], server: str | None) -> int:
+    """WORD of an engine or benchmark (isl, max_model_len …): which field, and which option here, it is."""
+    rows = [[one, ", ".join(fields) or DASH, ", ".join(options.options_of(fields)) or DASH]
+            for one, fields in fields_of(transport_of(server), word).items()]  # fmt: skip
+    say(table(["word", "field", "option"], rows))
+    return ANSWERED if all(row[1] != DASH for row in rows) else ANSWERED_NO
 
 
 cli.add_command(report)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +124,11 @@ _PLACES = {
     "users": "workload.concurrency", "cached": "workload.prefix_cache_hit_rate", "utilization": "memory.utilization",
     "ttft": "slo.ttft_s", "tpot": "slo.tpot_s", "price": "price_per_gpu_hour", "currency": "currency",
 }  # fmt: skip
+
+
+def options_of(fields: Iterable[str]) -> list[str]:
+    """Options of the commands that set a field, by its place in a request."""
+    spelled = {"input_tokens": "input", "output_tokens": "output", "gpus": "gpus"}
+    found = [spelled.get(name, name) for field in fields for name, place in _PLACES.items() if place == field]
+    rates = ["rate"] if "workload.requests_per_s" in fields else []
+    return [f"--{name}" for name in dict.fromkeys([*found, *rates]) if name not in ("gpu", "model")]

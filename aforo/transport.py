@@ -6,6 +6,7 @@ import os
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -155,6 +156,20 @@ def answer(transport: Transport, path: str, body: Any, *, method: str = "POST") 
         found: dict[str, Any] = reply.data()
         return found
     raise refusal(reply)
+
+
+def fields_of(transport: Transport, words: Sequence[str]) -> dict[str, list[str]]:
+    """The fields that words mean, as the service hints at them: each is sent as a field that is none."""
+    found: dict[str, list[str]] = {}
+    for word in words:
+        reply = transport.send("POST", "estimates/verdict/", {word: 0})
+        if reply.status != 400:
+            raise refusal(reply)
+        faults = reply.data()["errors"]
+        # A word that is a field itself is no unknown one.
+        unknown = next((one for one in faults if one["code"] == "unknown_field"), None)
+        found[word] = [word] if unknown is None else list(unknown.get("near") or ())
+    return found
 
 
 def refusal(reply: Reply) -> RefusedError:

@@ -1,28 +1,32 @@
 """Pydantic's errors as our issues: stable codes, pointers without union tags, sentences that name what is allowed."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from catalog.spelling import near_matches
 from estimator.api import unequal
 from estimator.engine.faults import MAX_FAULTS, Fault, FaultCode
+from estimator.api.field_words import fields_near
 from estimator.question.fields import TAG_PREFIX, Kind
 from estimator.resolvers.facts import Facts
 
 _MAX_NEAR_SEARCHES = 10
 
 
-def issues_of(error: ValidationError, facts: Facts | None) -> list[Fault]:
-    """Every fault of the body, at most 100; near matches are searched for the first ten unknown names."""
+def issues_of(error: ValidationError, facts: Facts | None, model: type[BaseModel]) -> list[Fault]:
+    """Every fault of the body, at most 100; near matches are searched for the first ten unknown names and words."""
     issues: list[Fault] = []
     searches = 0
     for detail in error.errors(include_url=False)[:MAX_FAULTS]:
         search = searches < _MAX_NEAR_SEARCHES
         issue = _issue(detail, facts if search else None, search)
+        if issue.code == "unknown_field" and search:
+            issue = _with_fields(issue, fields_near(str(issue.path[-1]), model))
         searches += bool(issue.near)
         issues.append(issue)
     return issues
@@ -42,6 +46,14 @@ def _issue(detail: ErrorDetails, facts: Facts | None, search: bool) -> Fault:
         return _not_allowed(path, detail["input"], context["expected"], search)
     code, sentence = _RULES.get(kind, _UNKNOWN_RULE)
     return Fault(path=path, code=code, detail=sentence(context))
+
+
+def _with_fields(issue: Fault, near: tuple[str, ...]) -> Fault:
+    """The issue with the fields that the unknown word may mean, as places from the root of the request."""
+    if not near:
+        return issue
+    text = _("Near: %(near)s.") % {"near": ", ".join(near)}
+    return replace(issue, near=near, detail=f"{issue.detail} {text}")
 
 
 def _path(detail: ErrorDetails) -> tuple[str | int, ...]:

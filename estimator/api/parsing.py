@@ -39,4 +39,4 @@ def parse_body(
     try:
         return model.model_validate_json(raw, context=context)
     except ValidationError as error:
-        raise ResolutionError(issues_of(error, facts)) from None
+        raise ResolutionError(issues_of(error, facts, model)) from None

@@ -101,6 +101,18 @@ def default_price(gpu: str, facts: Facts, currency: str = OFFERS_CURRENCY) -> Gp
     )
 
 
+def offered_gpus(facts: Facts, currency: str = OFFERS_CURRENCY) -> list[str]:
+    """GPUs that somebody offers on demand, those of most sellers first.
+
+    Args:
+        facts: where the offers are from.
+        currency: ISO 4217 of the offers.
+    """
+    newest = facts.derived(("newest_offers",), lambda: _newest(facts))
+    sellers = {gpu: len(offers) for (gpu, paid), offers in newest.items() if paid == currency}
+    return sorted(sellers, key=lambda gpu: (-sellers[gpu], gpu))
+
+
 def _newest(facts: Facts) -> dict[tuple[str, str], tuple[FactRow, ...]]:
     """By GPU and currency the newest on-demand offer of each seller, the cheapest first; undated is oldest."""
     found: dict[tuple[str, str], dict[str, FactRow]] = {}

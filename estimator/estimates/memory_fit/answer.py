@@ -12,6 +12,7 @@ from estimator.engine.memory.kv_allocation import UNLIMITED_TOKENS
 from estimator.engine.memory.plan import HostMemory, host_memory
 from estimator.engine.memory.suggestions import GpuChoice, Suggestion
 from estimator.engine.model.parameters import ParameterTotals
+from estimator.engine.specs import WorkloadMode
 from estimator.estimates.answers import BASIS_HELP, Basis, ResponsePart, part_of, shown, values_of
 from estimator.estimates.echo import PlanAnswer, plan_parts
 from estimator.estimates.endpoint import Asked, Endpoint
@@ -208,8 +209,20 @@ class MemoryFitAnswer(PlanAnswer):
     )
 
 
+def _with_lengths(body: MemoryFitRequest) -> MemoryFitRequest:
+    """A load of context_tokens alone, with the lengths that it is: memory has no use of how they came about."""
+    load = body.workload
+    if load is None or load.context_tokens is None or load.mode is not WorkloadMode.CLOSED_LOOP:
+        return body
+    if load.input_tokens is not None or load.output_tokens is not None:
+        return body
+    lengths = {"input_tokens": load.context_tokens, "output_tokens": 0.0}
+    return body.model_copy(update={"workload": load.model_copy(update=lengths)})
+
+
 def answer_memory_fit(body: MemoryFitRequest, asked: Asked) -> MemoryFitAnswer:
     """The answer to a request."""
+    body = _with_lengths(body)
     plan = resolve_plan(body, asked.facts)
     estimate = estimate_memory(plan, gpus=gpu_choices(plan, asked.facts))
     fit = estimate.fit

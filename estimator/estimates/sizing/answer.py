@@ -35,7 +35,8 @@ from estimator.question.traffic import TrafficKind
 from estimator.question.workload import POWER_CAP_HELP, PowerCap, Targets, Workload
 from estimator.resolvers.candidates import Candidates, Wanted, resolve_candidates
 from estimator.resolvers.collect import Collector
-from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_price, owned_price
+from estimator.resolvers.facts import Facts
+from estimator.resolvers.gpu_prices import GpuPrice, check_one_currency, gpu_price, offered_gpus, owned_price
 from estimator.resolvers.plan import Resolved
 
 MAX_CANDIDATES = 200
@@ -63,7 +64,7 @@ class SizingRequest(RequestBody):
         )
     )
     demand: Demand
-    candidates: CandidatesPart
+    candidates: CandidatesPart = Field(default=CandidatesPart(), description="What to choose from.")
     memory: Memory = Field(default=Memory(), description="Overrides of the profile's memory settings.")
     engine_settings: EngineSettings = Field(
         default={}, description="Settings of each server by its engine's own names, as estimates of a plan take them."
@@ -93,6 +94,7 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
         ResolutionError: Not exactly one demand, too many candidates, or a model that cannot be resolved.
     """
     demand = _demand(body)
+    offered, body = body.candidates.gpus is None, _with_gpus(body, asked.facts)
     slo = body.slo or Targets()
     budget = _budget(body.budget)
     prices = _prices(body, asked)
@@ -109,6 +111,9 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
     steps = _steps(order[0], demand) if order and asked.explain else []
     binding = None if feasible else binds(order, sized)
     resolved = _about(body, candidates, slo, prices)
+    if offered:
+        tried = _("GPUs not given: the %(n)s that are offered on demand in USD.") % {"n": len(_gpus(body))}
+        resolved = replace(resolved, assumptions=(tried, *resolved.assumptions))
     if nearest is None and binding == "memory":
         nothing = _("Nothing near what was asked for holds one request of this length: shorten it.")
         resolved = replace(resolved, warnings=(*resolved.warnings, nothing))
@@ -124,6 +129,24 @@ def answer_sizing(body: SizingRequest, asked: Asked) -> SizingAnswer:
         rejected=[rejected_part(option) for option in sized if option.served is None],
         nearest=None if nearest is None else nearest_part(nearest),
     )
+
+
+def _with_gpus(body: SizingRequest, facts: Facts) -> SizingRequest:
+    """The request with GPUs to try: those asked for, else as many of those offered as the limit allows, by sellers."""
+    choice = body.candidates
+    if choice.gpus is not None:
+        return body
+    most = max(MAX_CANDIDATES // (len(set(choice.tp)) * len(set(choice.precisions or (None,)))), 1)
+    gpus = sorted(offered_gpus(facts)[:most])
+    if not gpus:
+        detail = _("The catalog holds no offer of a GPU: give gpus.")
+        raise ResolutionError([Fault(path=("candidates", "gpus"), code="required", detail=detail)])
+    return body.model_copy(update={"candidates": choice.model_copy(update={"gpus": gpus})})
+
+
+def _gpus(body: SizingRequest) -> list[str]:
+    """The GPUs to try."""
+    return body.candidates.gpus or []
 
 
 def _demand(body: SizingRequest) -> Demand:
@@ -159,7 +182,7 @@ def _base(body: SizingRequest) -> PlanRequest:
     """What all candidates share; each puts its own GPU, weights and degree in."""
     return PlanRequest(
         model=body.model,
-        gpu=body.candidates.gpus[0],
+        gpu=_gpus(body)[0],
         engine=body.engine,
         precision=Precision(kv_cache=body.candidates.kv_cache),
         memory=body.memory,
@@ -201,7 +224,7 @@ def _lengths(body: SizingRequest) -> Workload:
 def _wanted(body: SizingRequest) -> list[Wanted]:
     choice = body.candidates
     formats: Sequence[str | None] = choice.precisions or (None,)
-    wanted = list(dict.fromkeys((g, p, tp) for g in choice.gpus for p in formats for tp in choice.tp))
+    wanted = list(dict.fromkeys((g, p, tp) for g in _gpus(body) for p in formats for tp in choice.tp))
     if len(wanted) > MAX_CANDIDATES:
         detail = _("At most %(n)s candidates.") % {"n": MAX_CANDIDATES}
         raise ResolutionError([Fault(path=("candidates",), code="out_of_range", detail=detail)])
@@ -215,7 +238,7 @@ def _prices(body: SizingRequest, asked: Asked) -> dict[str, GpuPrice | None]:
         ResolutionError: Prices in several currencies to rank by, or a budget in another than a price.
     """
     stated = {gpu: _stated(gpu, part) for gpu, part in body.prices.items()}
-    prices = {gpu: gpu_price(gpu, stated, asked.facts) for gpu in body.candidates.gpus}
+    prices = {gpu: gpu_price(gpu, stated, asked.facts) for gpu in _gpus(body)}
     check_one_currency(
         prices.values(),
         ranked_by_cost=body.objective == "min_cost",
@@ -241,7 +264,7 @@ def _around(body: SizingRequest, base: PlanRequest) -> Neighbourhood:
     choice = body.candidates
     return Neighbourhood(
         base=base,
-        gpus=tuple(dict.fromkeys(choice.gpus)),
+        gpus=tuple(dict.fromkeys(_gpus(body))),
         precisions=tuple(dict.fromkeys(choice.precisions or (None,))),
         tp=tuple(sorted(set(choice.tp))),
         gpus_per_node=body.gpus_per_node,

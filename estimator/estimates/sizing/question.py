@@ -83,7 +83,9 @@ class Demand(RequestBody):
 class CandidatesPart(RequestBody):
     """What to choose from; every combination is sized."""
 
-    gpus: Annotated[list[GpuSlug], Field(min_length=1, max_length=50)] = Field(description="GPUs of the catalog.")
+    gpus: Annotated[list[GpuSlug], Field(min_length=1, max_length=50)] | None = Field(
+        default=None, description="GPUs of the catalog; when left out those that somebody offers on demand in USD."
+    )
     precisions: Annotated[list[WeightFormat], Field(min_length=1, max_length=10)] | None = Field(
         default=None,
         description=(

@@ -248,3 +248,15 @@ def test_a_cache_that_does_not_grow_has_no_longest_length(client):
     answer = ask(client, model="falcon-mamba-7b", load=(4, 1200))
     assert answer["kv_cache"]["bytes_per_token"] == 0
     assert answer["kv_cache"]["max_context_tokens"] is None
+
+
+def test_context_tokens_alone_are_a_load(client):
+    def fit(**load):
+        body = {"model": "llama-3.1-8b", "gpu": "l4", "workload": {"concurrency": 2, **load}}
+        response = client.post("/api/v1/estimates/memory-fit/", orjson.dumps(body), content_type="application/json")
+        assert response.status_code == 200, response.content
+        return response.json()
+
+    alone = fit(context_tokens=6000)
+    assert alone["kv_cache"] == fit(input_tokens=5000, output_tokens=1000)["kv_cache"]
+    assert alone["inputs"]["workload"]["context_tokens"] == 6000

@@ -393,3 +393,19 @@ def test_a_budget_of_power_is_held_against_the_high_end_of_all_gpus_and_a_cap_ta
     for gpu, option in capped.items():
         assert option["watts_per_gpu"]["high"] <= 200
         assert option["goodput_requests_per_s_per_gpu"] <= plain[gpu]["goodput_requests_per_s_per_gpu"] * (1 + 1e-9)
+
+
+def test_without_gpus_those_with_offers_are_tried(client):
+    body = {
+        "model": "llama-3.1-8b", "workload": {"input_tokens": 1000, "output_tokens": 200},
+        "demand": {"concurrency": 20}, "candidates": {"tp": [1]}, "objective": "min_cost",
+    }  # fmt: skip
+    response = client.post("/api/v1/estimates/sizing/", orjson.dumps(body), content_type="application/json")
+    assert response.status_code == 200, response.content
+    answer = response.json()
+    tried = answer["inputs"]["candidates"]["gpus"]
+    assert {"h100-sxm5-80gb", "l40s"} <= set(tried)
+    # Each has an offer in the catalog, so that each has a bill.
+    assert all(one["cost_per_month"] for one in answer["options"])
+    assert any("GPUs not given" in text for text in answer["assumptions"])
+    assert answer["options"][0]["cost_per_month"] == min((o["cost_per_month"] for o in answer["options"]), key=float)
