@@ -10,13 +10,13 @@ from django.utils.translation import gettext as _
 
 from estimator.api.parsing import parse_body
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import Fault, ResolutionError
 from estimator.estimates.endpoint import Asked
 from estimator.estimates.memory_fit.compute import estimate_memory
 from estimator.estimates.memory_fit.startup import startup_of
 from estimator.estimates.verdict.answer import VerdictRequest, answer_verdict
 from estimator.estimates.verdict.parts import VerdictAnswer
 from estimator.resolvers.facts import Facts
-from estimator.resolvers.issues import Issue, ResolutionError
 from estimator.resolvers.resolve import resolve_plan
 from manifests import answer
 from manifests.asking import question_of
@@ -81,7 +81,7 @@ def judged(text: str, body: ManifestRequest, facts: Facts, place: str) -> Judged
         starts = read_manifest(text)
     except ManifestError as error:
         line = _(" (line %(line)s)") % {"line": error.line} if error.line else ""
-        raise ResolutionError([Issue(path=(place,), code="invalid", detail=error.reason + line)]) from None
+        raise ResolutionError([Fault(path=(place,), code="invalid", detail=error.reason + line)]) from None
     start = _chosen(starts, body.server, place)
     reading = question_of(start, facts)
     _put_beside(reading, body.question.parts())
@@ -97,7 +97,7 @@ def _chosen(starts: list[ServerStart], name: str | None, place: str) -> ServerSt
     if found is None:
         names = ", ".join(one.name for one in starts)
         detail = _("The text starts no server of this name; it starts %(names)s.") % {"names": names}
-        raise ResolutionError([Issue(path=("server",), code="invalid", detail=detail)])
+        raise ResolutionError([Fault(path=("server",), code="invalid", detail=detail)])
     return found
 
 
@@ -125,9 +125,9 @@ def _verdict(reading: Reading, facts: Facts) -> tuple[VerdictAnswer | None, answ
         found = answer_verdict(body, Asked(facts=facts, explain=False))
         return found, _starts(body, facts)
     except ResolutionError as error:
-        for issue in error.issues:
-            place = ".".join(str(part) for part in issue.path)
-            reading.missing.append(Missing(field=place, detail=issue.detail, near=issue.near))
+        for fault in error.faults:
+            place = ".".join(str(part) for part in fault.path)
+            reading.missing.append(Missing(field=place, detail=fault.detail, near=fault.near))
     except EngineError as error:
         reading.missing.append(Missing(field=error.field or "question", detail=str(error)))
     return None, None

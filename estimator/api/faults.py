@@ -10,8 +10,8 @@ from pydantic_core import ErrorDetails
 
 from catalog.spelling import near_matches
 from estimator.api import unequal
-from estimator.engine.faults import MAX_FAULTS, Fault, FaultCode
 from estimator.api.field_words import fields_near
+from estimator.engine.faults import MAX_FAULTS, Fault, FaultCode
 from estimator.question.fields import TAG_PREFIX, Kind
 from estimator.resolvers.facts import Facts
 

@@ -9,7 +9,7 @@ from catalog.api.problem_schema import problem_responses
 from catalog.api.query import refuse_parameters
 from estimator.api.parsing import parse_body
 from estimator.api.view import RawJsonParser, problem_of
-from estimator.resolvers.issues import ResolutionError
+from estimator.engine.faults import ResolutionError
 from estimator.resolvers.live import calibrated_facts
 from manifests.answer import ManifestAnswer
 from manifests.beside import ManifestRequest
@@ -48,5 +48,5 @@ class ManifestsView(APIView):
         try:
             answer = answer_manifest(parse_body(ManifestRequest, raw, facts), facts)
         except ResolutionError as error:
-            raise problem_of(error.issues) from None
+            raise problem_of(error.faults) from None
         return HttpResponse(answer.model_dump_json(), content_type="application/json")

@@ -9,13 +9,13 @@ import pytest
 
 from estimator.api.parsing import parse_body
 from estimator.engine.errors import EngineError
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.memory_fit.compute import estimate_memory
 from estimator.estimates.memory_fit.launch import Server
 from estimator.estimates.memory_fit.launch_command import argument_lists, launch_command
 from estimator.estimates.memory_fit.manifest import manifest
 from estimator.question.plan import Lora, Memory, Parallelism, PlanRequest, Precision
 from estimator.question.workload import Workload
-from estimator.resolvers.issues import ResolutionError
 from estimator.resolvers.live import current_facts
 from estimator.resolvers.resolve import resolve_plan
 from manifests.asking import question_of

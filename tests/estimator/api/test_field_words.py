@@ -8,9 +8,9 @@ import pytest
 
 from estimator.api import field_words
 from estimator.api.parsing import parse_body
+from estimator.engine.faults import ResolutionError
 from estimator.estimates.sizing.answer import SizingRequest
 from estimator.estimates.verdict.answer import VerdictRequest
-from estimator.resolvers.issues import ResolutionError
 
 ROWS = list(csv.DictReader((Path(field_words.__file__).parent / "field_words.csv").open(encoding="utf-8")))
 PLAN = {"model": "llama-3.1-8b", "gpu": "l4", "workload": {"input_tokens": 1, "output_tokens": 1}}
@@ -20,7 +20,7 @@ def near(word, model=VerdictRequest, body=PLAN):
     """What an unknown word at the root is answered with; None where the word is a field there."""
     with pytest.raises(ResolutionError) as refused:
         parse_body(model, orjson.dumps(body | {word: 1}))
-    (issue,) = [one for one in refused.value.issues if one.path == (word,)]
+    (issue,) = [one for one in refused.value.faults if one.path == (word,)]
     assert issue.code == "unknown_field"
     assert not issue.near or issue.near[0] in issue.detail
     return issue.near
