@@ -15,8 +15,7 @@ def imports(page, service, text):
     page.goto(f"{service.base}/admin/catalog/gpu/import/")
     page.set_input_files("input[type=file]", {"name": "gpus.csv", "mimeType": "text/csv", "buffer": text.encode()})
     page.select_option("select[name=format]", label="csv")
-    page.press("select[name=format]", "Enter")
-    page.click("form button[type=submit], form input[type=submit]")
+    page.get_by_role("button", name="Submit").click()
 
 
 def announces(page, field, amount):
