@@ -5,7 +5,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Dozens of processes start in a run of the tests: what one has compiled the next need not.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-dev run test test-services lint validate bench bench-bills schema long chaos lock clean
+.PHONY: help install install-dev run test test-services lint validate bench bench-bills bench-peers schema long chaos lock clean
 
 help:
 	@echo "make install    .venv with the locked packages"
@@ -16,6 +16,7 @@ help:
 	@echo "make validate   the accuracy table against published measurements"
 	@echo "make bench      how fast the service itself is"
 	@echo "make bench-bills   five bill tools on the same usages, in an environment of their own (docs/bill-tools.md)"
+	@echo "make bench-peers   other planners on published measurements, in an environment of their own (docs/benchmarks.md)"
 	@echo "make chaos      the fault campaign: 100 reports while everything breaks (own PostgreSQL and Redis)"
 	@echo "make schema     docs/openapi.yaml anew"
 	@echo "make long       tests too slow for CI"
@@ -54,6 +55,12 @@ bench-bills: install-dev
 	@mkdir -p var && $(PYTHON) -m venv $(BILL_TOOLS)
 	@$(BILL_TOOLS)/bin/python -m pip install --quiet --no-input -r tests/bench/bills/requirements.txt
 	@$(PYTHON) -m tests.bench.bills $(BILL_TOOLS)/bin/python $(ARGS)
+
+PEERS := var/bench-peers
+bench-peers: install-dev
+	@mkdir -p var && $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --no-input -r tests/bench/peers/requirements.txt
+	@$(PYTHON) -m tests.bench.peers $(PEERS)/bin/python $(ARGS)
 
 schema: install-dev
 	@$(PYTHON) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
