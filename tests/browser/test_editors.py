@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.checks import check, until
+from tests.browser.checks import faults_of, until
 from tests.browser.test_catalog_admin import log_in, picture
 
 pytestmark = pytest.mark.browser
@@ -36,7 +36,7 @@ def test_an_editor_mends_an_import_and_announces_a_price_while_a_second_holds_th
     faults.wait_for()
     assert "3 faults; nothing was saved" in faults.inner_text()
     assert "write B for bytes" in faults.inner_text()
-    check(page, "faults of an import")
+    assert list(faults_of(page, "faults of an import", scheme="light")) == []
     picture(page, "import-faults")
     imports(page, service, MENDED)
     page.wait_for_selector("[name=confirm], input[name=import_file_name]", state="attached")
@@ -50,7 +50,7 @@ def test_an_editor_mends_an_import_and_announces_a_price_while_a_second_holds_th
     said = page.locator("#desk-preview").inner_text()
     assert "1.5 USD per million tokens, since 2027-01-01" in said
     assert "Batch stays at 0.625" in said
-    check(page, "what follows")
+    assert list(faults_of(page, "what follows", scheme="light")) == []
     picture(page, "desk-preview")
     page.get_by_role("button", name="Save", exact=True).click()
     page.wait_for_selector("text=1 price is saved")
@@ -70,7 +70,7 @@ def test_an_editor_mends_an_import_and_announces_a_price_while_a_second_holds_th
     for path in ("review/", "changes/", ""):
         page.goto(f"{service.base}/admin/{path}")
         until(page, "document.readyState === 'complete'")
-        check(page, f"/admin/{path} in the dark at 390 px")
+        assert list(faults_of(page, f"/admin/{path} at 390 px", scheme="dark")) == []
         picture(page, f"admin-{path.strip('/')}-dark-390")
     page.goto(f"{service.base}/admin/changes/?kind=apiprice")
     log = page.locator(".af-table").inner_text()
