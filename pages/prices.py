@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from catalog.price_facts import FIRST_PARTY
 from catalog.price_families import PriceFamily, Seller
+from catalog.price_words import meter_words
 from catalog.selectors import channels_on, least_prices
 from estimator.figures import written
 from estimator.resolvers.facts import Facts
@@ -19,7 +20,7 @@ from estimator.resolvers.live import current_facts
 from pages.access import for_readers
 from pages.columns import address_of, api_query, families
 from pages.drawing.steps import steps
-from pages.price_rows import changes, in_force, meter_words, plain_history
+from pages.price_rows import changes, in_force, plain_history
 from pages.question import CURRENCY, FIRST, Question
 from pages.traffic import MonthBill, Traffic, cache_advice, labels, month_bills, read_traffic
 
