@@ -19,8 +19,8 @@ from config import bodies, env, uploads
 # A web process has threads enough to use up a server's connections; a worker or a command has one of its own.
 os.environ.setdefault("AFORO_DATABASE_POOL", "16")
 
+from config.wsgi import application as django  # isort: skip  first: it makes the apps ready that others import
 from config.waiting import PENDING, Waits, asked_again
-from config.wsgi import application as django
 from estimator.api.uploads import SPOOLED
 
 Environ = dict[str, Any]
