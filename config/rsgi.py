@@ -14,14 +14,19 @@ from typing import IO, Any
 from django.conf import settings
 from django.db import close_old_connections
 
-from config import bodies, env, uploads
+from config import env
 
 # A web process has threads enough to use up a server's connections; a worker or a command has one of its own.
 os.environ.setdefault("AFORO_DATABASE_POOL", "16")
 
-from config.wsgi import application as django  # isort: skip  first: it makes the apps ready that others import
-from config.waiting import PENDING, Waits, asked_again
+from config.wsgi import application as django
+
+# isort: split
+# The line above sets Django up, which these need.
+from config import bodies, uploads
+from config.waiting import Waits, asked_again
 from estimator.api.uploads import SPOOLED
+from reports.api.waiting import PENDING
 
 Environ = dict[str, Any]
 Headers = list[tuple[str, str]]

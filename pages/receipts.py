@@ -1,6 +1,6 @@
 """`/receipts/`: what was said and what was measured, public ones alone, with the error by class and month."""
 
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -39,7 +39,7 @@ def _in_words(run: dict[str, Any], facts: Facts) -> dict[str, Any]:
     }
 
 
-def _name(kind: str, slug: str, facts: Facts) -> str:
+def _name(kind: Literal["gpu", "engine"], slug: str, facts: Facts) -> str:
     """What the catalog calls a row; as it was kept where the catalog has it no more."""
     try:
         return str(facts.row(kind, slug)["name"])

@@ -4,7 +4,7 @@ import io
 import threading
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, Protocol, cast
 
 from django.conf import settings
 from django.http import HttpResponse, StreamingHttpResponse
@@ -203,13 +203,21 @@ def _charge(request: Request, view: APIView, lines: int) -> None:
     charge(request, view, lines // LINES_OF_ONE_REQUEST)
 
 
+class _Rate(Protocol):
+    """A rate that can count a request as several (config/throttling.py)."""
+
+    def allow_request(self, request: Request, view: APIView, times: int) -> bool: ...
+
+    def wait(self) -> float | None: ...
+
+
 def charge(request: Request, view: APIView, times: int) -> None:
     """Counts a request as so many more.
 
     Raises:
         Throttled: The rates have no room for them.
     """
-    for throttle in view.get_throttles() if times > 0 else ():
+    for throttle in cast("list[_Rate]", view.get_throttles()) if times > 0 else ():
         if not throttle.allow_request(request, view, times):
             raise Throttled(wait=throttle.wait())
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.live import LiveService
+from tests.live import HANGS_AFTER_S, LiveService
 from tests.receipts.conftest import SETTING, bench
 
 GPUS = ["h100-sxm5-80gb", "a100-sxm4-80gb", "l40s", "h200-sxm-141gb", "mi300x"]
@@ -66,7 +66,7 @@ def world_of(service: LiveService) -> Iterator[World]:
     os.kill(worker, signal.SIGSTOP)
     try:
         failed, building = (_order(service, name, gpus=GPUS[:1]) for name in ("No room on the disk", "Still building"))
-        with closing(sqlite3.connect(database_of(service), timeout=60)) as rows, rows:
+        with closing(sqlite3.connect(database_of(service), timeout=HANGS_AFTER_S)) as rows, rows:
             _set(rows, failed, "failed", "error_code = 'disk_full', error = 'The disk for report files is full.'")
             _set(rows, building, "running", "started_at = CURRENT_TIMESTAMP")
         yield World(finished=_report(finished), failed=_report(failed), building=_report(building), link=link)
