@@ -6,9 +6,10 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from catalog.api.problem_schema import problem_responses
+from catalog.api.problems import problem_of
 from catalog.api.query import refuse_parameters
 from estimator.api.parsing import parse_body
-from estimator.api.view import RawJsonParser, problem_of
+from estimator.api.view import RawJsonParser
 from estimator.engine.faults import ResolutionError
 from estimator.resolvers.live import calibrated_facts
 from manifests.answer import ManifestAnswer
