@@ -111,7 +111,10 @@ def test_days_held_by_a_person_are_left_and_named():
     change_price(ApiPrice.objects.get(), amount=Decimal(1), effective_from=DAY(2026, 12, 1), reason="our contract")
     plan = import_([replace(INPUT, amount=Decimal(3))])
     assert not plan.writes
-    assert plan.left[0].reason == "held by: edited by a person (1 USD/mtok there, 3 USD/mtok in the source)"
+    assert [(each.reason, each.asks) for each in plan.left] == [
+        ("held by: edited by a person (same price)", False),
+        ("held by: edited by a person (1 USD/mtok there, 3 USD/mtok in the source)", True),
+    ]
 
 
 def test_another_source_fills_only_the_days_nobody_holds():
