@@ -28,7 +28,10 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """Everything known of an engine's arguments. `lists`: version, source and names of each list kept."""
+    """Everything known of an engine's arguments. `lists`: version, source and names of each list kept.
+
+    `quiet_values`: values with which a flag changes nothing, of flags that otherwise may.
+    """
 
     engine: str
     names: frozenset[str]
@@ -36,6 +39,7 @@ class Arguments:
     short: Mapping[str, str]
     meanings: Mapping[str, Meaning]
     without_effect: frozenset[str]
+    quiet_values: Mapping[str, frozenset[str]]
     switches: frozenset[str]
     several: frozenset[str]
 
@@ -90,6 +94,7 @@ def arguments_of(engine: str) -> Arguments:
         short=short,
         meanings=meanings,
         without_effect=(frozenset(quiet["names"].split()) | switches) - frozenset(meanings),
+        quiet_values={name: frozenset(said.split()) for name, said in quiet.get("values", {}).items()},
         switches=switches
         | frozenset(quiet.get("acting", "").split())
         | {name for name, meaning in meanings.items() if meaning.kind == "switch"},

@@ -40,7 +40,7 @@ def apply_flags(flags: tuple[Flag, ...], known: Arguments, reading: Reading) -> 
 
 
 def _why(flag: Flag, known: Arguments) -> str | None:
-    if flag.name in known.without_effect:
+    if flag.name in known.without_effect or flag.value.lower() in known.quiet_values.get(flag.name or "", ()):
         return None
     if flag.name in _FILES:
         return _("settings of a file, which is not read here: give what it says beside the manifest")

@@ -18,7 +18,7 @@ _DEEPEST = 4
 
 @cache
 def field_words() -> dict[str, tuple[str, ...]]:
-    """Fields by word, each with those of other endpoints behind the plan's."""
+    """Fields by word, each with those of other endpoints behind the plan's; none where no field holds what it says."""
     with _FILE.open(encoding="utf-8", newline="") as file:
         return {row["word"]: tuple(row["fields"].split()) for row in csv.DictReader(file)}
 
@@ -32,6 +32,8 @@ def fields_near(word: str, model: type[BaseModel]) -> tuple[str, ...]:
     """
     key = _key(word)
     if not key:
+        return ()
+    if field_words().get(key) == ():
         return ()
     known = _fields(model)
     found = [field for field in field_words().get(key, ()) if field in known]

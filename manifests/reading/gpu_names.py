@@ -35,10 +35,12 @@ def _machines() -> tuple[tuple[str, str], ...]:
 def gpu_of_label(value: str) -> str | None:
     """The slug that a label's value or a type of machine stands for; None where the lists do not say it.
 
-    >>> gpu_of_label("nvidia-h100-mega-80gb"), gpu_of_label("p5.48xlarge"), gpu_of_label("something")
-    ('h100-sxm5-80gb', 'h100-sxm5-80gb', None)
+    >>> gpu_of_label("nvidia-h100-mega-80gb"), gpu_of_label("p5.48xlarge"), gpu_of_label("p5"), gpu_of_label("a100")
+    ('h100-sxm5-80gb', 'h100-sxm5-80gb', 'h100-sxm5-80gb', None)
     """
     text = value.strip().lower()
     # Products that share a card say so behind their name.
     text = text.removesuffix("-shared")
-    return _values().get(text) or next((slug for begin, slug in _machines() if text.startswith(begin)), None)
+    # A family of AWS is the beginning of its machines without the dot.
+    machine = (slug for begin, slug in _machines() if text.startswith(begin) or f"{text}." == begin)
+    return _values().get(text) or next(machine, None)

@@ -1,14 +1,17 @@
 """Words, flags and values: one test per kind of writing."""
 
+from dataclasses import replace
+
 import pytest
 
 from manifests.arguments import ENGINES, arguments_of
 from manifests.flags import read_flags
+from manifests.meaning import _why
 from manifests.reading.gpu_names import gpu_of_label
 from manifests.reading.recognise import read_manifest
 from manifests.reading.shell import commands
 from manifests.reading.starts import release_of
-from manifests.reading.words import ManifestError
+from manifests.reading.words import ManifestError, Word
 
 
 def words(text):
@@ -101,7 +104,9 @@ def test_releases_of_images_and_gpus_of_labels():
     ]  # fmt: skip
     assert gpu_of_label("nvidia-tesla-a100") == "a100-sxm4-40gb"
     assert gpu_of_label("Standard_ND96isr_H100_v5") == "h100-sxm5-80gb"
-    assert gpu_of_label("p5.48xlarge") == "h100-sxm5-80gb"
+    assert gpu_of_label("p5.48xlarge") == gpu_of_label("p5") == "h100-sxm5-80gb"
+    # Karpenter's name of two cards.
+    assert gpu_of_label("a100") is None
 
 
 def test_every_list_of_arguments_names_its_source_and_every_meaning_a_flag_that_is_listed():
@@ -113,7 +118,16 @@ def test_every_list_of_arguments_names_its_source_and_every_meaning_a_flag_that_
         assert known.without_effect <= listed, known.without_effect - listed
         assert all(version and source for version, source, _names in known.lists)
         assert set(known.short.values()) <= listed
-        assert not known.without_effect & set(known.meanings)
+        assert not known.without_effect & {*known.meanings, *known.quiet_values}
+        assert set(known.quiet_values) <= listed
+
+
+def test_a_flag_is_without_effect_only_with_the_values_that_leave_figures_as_they_are():
+    known = arguments_of("vllm")
+    said = ["--task", "generate", "--swap-space", "4", "--port", "1", "--use-v2-block-manager"]
+    flags = {flag.name: flag for flag in read_flags([Word(text, 1) for text in said], known).flags}
+    flags["embed"] = replace(flags["--task"], values=("embed",))
+    assert [name for name, flag in flags.items() if _why(flag, known) is None] == ["--task", "--port"]
 
 
 @pytest.mark.parametrize(
