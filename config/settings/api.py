@@ -46,6 +46,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
             "name": "receipts",
             "description": "Predictions kept, measurements held against them, calibrations; need a token.",
         },
+        {"name": "manifests", "description": "What starts a server, read as the question that it asks."},
         {"name": "models", "description": "Language models: what is known of each, and reading a config.json."},
         {"name": "gpus", "description": "Accelerators: memory, bandwidth, dense peaks, links."},
         {"name": "engine-profiles", "description": "Serving engines: constants, evidence, calibration on own runs."},

@@ -149,7 +149,9 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "conversation": ("prompt-cache", {"prefix_tokens": 20000, "api": {"price": PRICE}, "turns": TURNS,
                                       "arrivals": {"requests_per_hour": 6}}),
     "engine's cache": (
-        "prompt-cache", PROMPT | {"self_hosted": PLAN | {"workload": LOADS["closed_loop"]}}
+        # The format of the cache is stated, since without it a first token that waits for room is not said.
+        "prompt-cache",
+        PROMPT | {"self_hosted": PLAN | {"workload": LOADS["closed_loop"], "precision": {"kv_cache": "bf16"}}},
     ),
     **{
         f"verdict of {mode}": (

@@ -78,8 +78,10 @@ def estimate_memory(plan: Plan, *, gpus: Sequence[GpuChoice] = ()) -> MemoryEsti
         cache=cache_figures(plan, tokens),
         parameters=plan.model.parameters,
         alternatives=alternatives(architecture, plan.precision.kv_cache),
-        suggestions=suggestions(
-            memory, fit, window_tokens=window, scale_up_gpus=plan.gpu.spec.scale_up_gpus, gpus=gpus
+        suggestions=_as_answered(
+            plan,
+            gpus,
+            suggestions(memory, fit, window_tokens=window, scale_up_gpus=plan.gpu.spec.scale_up_gpus, gpus=gpus),
         ),
         basis="observed" if fit.observed else memory.policy.basis,
     )
@@ -87,9 +89,24 @@ def estimate_memory(plan: Plan, *, gpus: Sequence[GpuChoice] = ()) -> MemoryEsti
 
 def host_decides(plan: Plan) -> bool:
     """Whether what the host holds at the start takes from the cache: one memory for both, and no cache observed."""
-    family = FAMILIES.get(plan.gpu.spec.kernel_family or "")
+    return _host_decides_on(plan, plan.gpu.spec.kernel_family)
+
+
+def _host_decides_on(plan: Plan, kernel_family: str | None) -> bool:
+    family = FAMILIES.get(kernel_family or "")
     shared = family is not None and family.shares_host_memory
     return shared and plan.engine.kind == "serving" and plan.memory.kv_cache_tokens_observed is None
+
+
+def _as_answered(plan: Plan, gpus: Sequence[GpuChoice], found: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
+    """The suggestions with the verdict that each gets when it is asked: on memory shared with a host, tight."""
+    families = {gpu.slug: gpu.family for gpu in gpus}
+
+    def answered(one: Suggestion) -> Suggestion:
+        family = families.get(str(one.value)) if one.change == "gpu" else plan.gpu.spec.kernel_family
+        return replace(one, verdict=Verdict.TIGHT.value) if _host_decides_on(plan, family) else one
+
+    return tuple(answered(one) for one in found)
 
 
 def cache_figures(plan: Plan, tokens: int) -> CacheFigures:

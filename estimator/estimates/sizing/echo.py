@@ -81,6 +81,6 @@ def _mode(body: Any) -> WorkloadMode:
 
 
 def _chosen_from(asked: CandidatesPart, plan: Plan | None) -> CandidatesPart:
-    """The candidates; formats left out are that of the plan, none where nothing could be planned."""
-    own = [] if plan is None else [plan.precision.weights]
+    """The candidates; formats left out are that of the plan, null where nothing could be planned."""
+    own = None if plan is None else [plan.precision.weights]
     return asked.model_copy(update={"precisions": own if asked.precisions is None else asked.precisions})
