@@ -10,7 +10,8 @@ from pages.documentation import library
 from tests.browser.checks import cut_on_paper, faults_of, log_in
 from tests.browser.world import World, world_of
 
-pytestmark = pytest.mark.browser
+# It looks at every page in four views, which takes minutes; CI looks at ten of them (tests/browser/test_pages.py).
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 # States of the calculator that look unlike its first page.
 STATES = (
