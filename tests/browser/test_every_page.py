@@ -10,8 +10,7 @@ from pages.documentation import library
 from tests.browser.checks import cut_on_paper, faults_of, log_in
 from tests.browser.world import World, world_of
 
-# It looks at every page in four views, which takes minutes; CI looks at ten of them (tests/browser/test_pages.py).
-pytestmark = [pytest.mark.browser, pytest.mark.long]
+pytestmark = pytest.mark.browser
 
 # States of the calculator that look unlike its first page.
 STATES = (
@@ -68,7 +67,19 @@ def faults_in_every_view(page, base, addresses):
                 yield from cut_on_paper(page, address)
 
 
+def test_pages_that_anybody_opens_first_have_no_fault(page, service):
+    wrong = []
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for name in ("home", "compare", "prices-index", "log-in"):
+        address = reverse(name)
+        page.goto(service.base + address)
+        wrong += faults_of(page, address, scheme="light")
+    assert wrong == []
+
+
+@pytest.mark.long
 def test_every_page_is_right_in_four_views_and_on_paper(page, service):
+    """This takes minutes: `make long` runs it."""
     page.goto(f"{service.base}/login/")
     wrong = list(faults_of(page, "/login/", scheme="light"))
     log_in(page, service)
